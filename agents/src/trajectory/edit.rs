@@ -1,12 +1,14 @@
 //! Edits by the tools of SWE-agent (OpenHands uses some of them too): which file an action changes,
 //! and whether it did.
 
+use forge_store::shell;
+
 /// An action that changes a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct EditAction<'a> {
-    pub(super) tool: &'a str,
+pub(super) struct EditAction {
+    pub(super) tool: String,
     /// The file, if the action names it; otherwise it is the open file.
-    pub(super) path: Option<&'a str>,
+    pub(super) path: Option<String>,
 }
 
 /// Tools of SWE-agent that are not shell commands.
@@ -19,68 +21,80 @@ const TOOLS: &[&str] = &[
 
 /// Whether an action is a shell command.
 pub(super) fn is_shell(action: &str) -> bool {
-    let verb = action.split_whitespace().next().unwrap_or_default();
-    !TOOLS.contains(&verb)
+    let first = first_command(action).and_then(|(_, words)| words.into_iter().next());
+    first.is_none_or(|tool| !TOOLS.contains(&tool.as_str()))
 }
 
 /// Parses an action as an edit; `None` if it changes no file.
-pub(super) fn parse_edit_action(action: &str) -> Option<EditAction<'_>> {
-    let action = action.trim_start();
-    let after = after_cd(action);
-    let (tool, rest) = after.split_once(char::is_whitespace).unwrap_or((after, ""));
-    let path = match tool {
-        "str_replace_editor" | "edit_anthropic" => {
-            let (command, rest) = argument(rest, "--command")?;
-            if !matches!(command, "create" | "str_replace" | "insert" | "undo_edit") {
-                return None;
-            }
-            Some(argument(rest, "--path")?.0)
-        }
-        // Only the tools above name an absolute path, which a `cd` does not change.
-        _ if after != action => return None,
+pub(super) fn parse_edit_action(action: &str) -> Option<EditAction> {
+    let (directory, words) = first_command(action)?;
+    let (tool, arguments) = words.split_first()?;
+    let path = match tool.as_str() {
+        "str_replace_editor" | "edit_anthropic" => Some(edited_file(arguments)?.to_owned()),
         "edit" | "insert" | "append" => None,
-        "create" => Some(word(rest.trim())?.0),
+        "create" => Some(within(directory.as_deref(), arguments.first()?)),
         _ => return None,
     };
-    Some(EditAction { tool, path })
+    Some(EditAction { tool: tool.clone(), path })
 }
 
-/// Returns the command line after `cd DIRECTORY &&` at its beginning.
-fn after_cd(action: &str) -> &str {
-    let mut action = action;
-    while let Some((directory, after)) =
-        action.strip_prefix("cd ").and_then(|it| it.split_once("&&"))
-    {
-        if directory.contains(['\n', ';', '|', '&']) {
-            break;
+/// Returns the words of the first command of an action that is no `cd`, and the directory to which
+/// the commands before it change.
+fn first_command(action: &str) -> Option<(Option<String>, Vec<String>)> {
+    let mut directory: Option<String> = None;
+    for command in shell::split(action) {
+        match command.words.as_slice() {
+            [program, path] if program == "cd" => {
+                directory = Some(within(directory.as_deref(), path));
+            }
+            _ => return Some((directory, command.words)),
         }
-        action = after.trim_start();
     }
-    action
+    None
 }
 
-/// Returns the first argument of a command line, which may be the value of this option, and the
-/// text after it; `None` if another option comes first.
-fn argument<'a>(line: &'a str, option: &str) -> Option<(&'a str, &'a str)> {
-    let (first, rest) = word(line.trim_start())?;
-    if first == option {
-        return word(rest.trim_start());
+/// Returns this path below the directory, if the path is relative and the directory is known.
+fn within(directory: Option<&str>, path: &str) -> String {
+    let below = path.strip_prefix("./").unwrap_or(path);
+    match directory {
+        Some(directory) if !path.starts_with('/') => {
+            format!("{}/{below}", directory.trim_end_matches('/'))
+        }
+        _ => path.to_owned(),
     }
-    if let Some(value) = first.strip_prefix(option).and_then(|value| value.strip_prefix('=')) {
-        return Some((word(value)?.0, rest));
-    }
-    (!first.starts_with("--")).then_some((first, rest))
 }
 
-/// Returns the first word of a command line, without its quotes, and the text after it.
-fn word(line: &str) -> Option<(&str, &str)> {
-    let quote = line.chars().next().filter(|c| matches!(c, '\'' | '"'));
-    let (start, end) = match quote {
-        Some(quote) => (1, 1 + line.get(1..)?.find(quote)?),
-        None => (0, line.find(char::is_whitespace).unwrap_or(line.len())),
-    };
-    let word = line.get(start..end).filter(|word| !word.is_empty())?;
-    Some((word, line.get(end + start..).unwrap_or_default()))
+/// Returns the file that `str_replace_editor` with these arguments changes. The command and the
+/// path are the first two arguments, or the values of options, in any order.
+fn edited_file(arguments: &[String]) -> Option<&str> {
+    let (mut command, mut path) = (None, None);
+    let mut words = arguments.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix("--") else {
+            let place = if command.is_none() { &mut command } else { &mut path };
+            place.get_or_insert(word);
+            continue;
+        };
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, words.next()),
+        };
+        match name {
+            "command" => command = value,
+            "path" => path = value,
+            _ => {}
+        }
+    }
+    let edits = matches!(command?, "create" | "str_replace" | "insert" | "undo_edit");
+    path.filter(|path| edits && !path.is_empty())
+}
+
+/// Returns the file that the environment shows in its answer.
+pub(super) fn shown_file(answer: &str) -> Option<&str> {
+    answer.lines().find_map(|line| {
+        let (path, lines) = line.strip_prefix("[File: ")?.rsplit_once(" (")?;
+        lines.trim_end().ends_with(" lines total)]").then_some(path)
+    })
 }
 
 /// Whether the environment's answer says that an edit was applied. `None` if it does not say.
@@ -169,14 +183,42 @@ mod tests {
                 "str_replace_editor --command insert --path='/r/b.py'",
                 Some(("str_replace_editor", Some("/r/b.py"))),
             ),
-            ("str_replace_editor str_replace --old_str 'x' --path /r/b.py", None),
+            // Regression: an edit whose path comes after other options was lost.
+            (
+                "str_replace_editor str_replace --old_str '--path /r/c.py' --path /r/b.py",
+                Some(("str_replace_editor", Some("/r/b.py"))),
+            ),
+            (
+                "str_replace_editor --path=/r/b.py --command create",
+                Some(("str_replace_editor", Some("/r/b.py"))),
+            ),
+            (
+                "str_replace_editor insert --new_str 'x' /r/b.py",
+                Some(("str_replace_editor", Some("/r/b.py"))),
+            ),
+            ("str_replace_editor --path /r/b.py --command view", None),
+            (
+                r"str_replace_editor create /r/a\ b.py --file_text 'it''s'",
+                Some(("str_replace_editor", Some("/r/a b.py"))),
+            ),
+            (
+                r#"str_replace_editor create '/r/a'"'"'b.py'"#,
+                Some(("str_replace_editor", Some("/r/a'b.py"))),
+            ),
             // Regression: an edit after a line break or a `cd` was lost.
             ("\nedit 1:2\nx\nend_of_edit", Some(("edit", None))),
             (
                 "cd /r && str_replace_editor create /r/b.py --file_text 'x'",
                 Some(("str_replace_editor", Some("/r/b.py"))),
             ),
-            ("cd /r && create b.py", None),
+            // Regression: an edit after `cd` or below a comment was lost.
+            ("cd /r && edit 1:2\nx\nend_of_edit", Some(("edit", None))),
+            ("cd /r && cd src && create ./b.py", Some(("create", Some("/r/src/b.py")))),
+            (
+                "# new\ncd /r; str_replace_editor create /r/b.py",
+                Some(("str_replace_editor", Some("/r/b.py"))),
+            ),
+            ("cd /r\ncreate /q/b.py", Some(("create", Some("/q/b.py")))),
             ("cd /r; ls && str_replace_editor create /r/b.py", None),
             ("str_replace_editor view /r/b.py", None),
             ("str_replace_editor create", None),
@@ -184,11 +226,29 @@ mod tests {
             ("editor x", None),
             ("ls", None),
         ] {
-            let found = parse_edit_action(action).map(|edit| (edit.tool, edit.path));
+            let found = parse_edit_action(action);
+            let found = found.as_ref().map(|edit| (edit.tool.as_str(), edit.path.as_deref()));
             assert_eq!(found, expected, "{action}");
         }
         assert!(is_shell("python -m pytest"));
-        assert!(!is_shell("edit 1:1\ncargo test\nend_of_edit"));
+        // Regression: a line that an edit writes was taken for a check.
+        for edit in ["edit 1:1\ncargo test\nend_of_edit", "cd /r && edit 1:1\ncargo test"] {
+            assert!(!is_shell(edit), "{edit}");
+        }
+        assert!(is_shell("cd /r && cargo test"));
+        assert!(is_shell("cd /r"));
+    }
+
+    #[test]
+    fn the_environment_shows_the_open_file() {
+        for (answer, expected) in [
+            ("[File: /r/a b.py (2 lines total)]\n1:x", Some("/r/a b.py")),
+            ("File updated.\n[File: /r/a (1).py (2 lines total)]\n1:x", Some("/r/a (1).py")),
+            ("1:[File: /r/a.py (2 lines total)]", None),
+            ("[File: /r/a.py", None),
+        ] {
+            assert_eq!(shown_file(answer), expected, "{answer}");
+        }
     }
 
     #[test]

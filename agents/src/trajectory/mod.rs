@@ -19,6 +19,7 @@ use crate::piece::{CheckpointDraft, SessionDraft, TranscriptPiece};
 use crate::verification::CheckCommandLine;
 use forge_store::model::claim::{FactText, FieldValue};
 use forge_store::model::{Fact, FieldMap, Kind, Timestamp, Value};
+use std::borrow::Cow;
 
 /// The agent that wrote a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +103,12 @@ pub fn read(
 ) -> Result<TranscriptPiece, NotATrajectory> {
     let bom = b"\xef\xbb\xbf";
     let start = if bytes.starts_with(bom) { bom.len() } else { 0 };
-    let document =
-        TrajectoryDocument { bytes: bytes.get(start..).unwrap_or_default(), offset: start as u64 };
+    let mut body = bytes.get(start..).unwrap_or_default();
+    // A file that was being written when the machine stopped can end with NUL bytes.
+    while let [rest @ .., 0] = body {
+        body = rest;
+    }
+    let document = TrajectoryDocument { bytes: body, offset: start as u64 };
     let mut piece = match author {
         TrajectoryAuthor::SweAgent => swe_agent::read(&document, started_at, recorded_at),
         TrajectoryAuthor::MiniSweAgent => mini_swe_agent::read(&document, started_at, recorded_at),
@@ -151,6 +156,14 @@ impl TrajectoryDocument<'_> {
     /// The hash of the document: the id of a session if the document has none.
     fn hash(&self) -> String {
         blake3::hash(self.bytes).to_hex().to_string()
+    }
+
+    /// Returns the document in a form that the parser accepts. Pointers into it stay the same.
+    fn json(&self) -> Cow<'_, str> {
+        match String::from_utf8_lossy(self.bytes) {
+            Cow::Borrowed(text) => long_text::readable_json(text),
+            Cow::Owned(text) => Cow::Owned(long_text::readable_json(&text).into_owned()),
+        }
     }
 
     fn starts_with(&self, begin: u8) -> bool {

@@ -49,7 +49,10 @@ struct SweAgentStep<'a> {
 
 impl SweAgentStep<'_> {
     fn seconds(&self) -> Option<f64> {
-        self.execution_time.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        let seconds: Option<f64> =
+            self.execution_time.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        // A duration that no step can have counts as absent.
+        seconds.filter(|seconds| (0.0..1e9).contains(seconds))
     }
 }
 
@@ -103,8 +106,9 @@ pub(super) fn read(
     if !document.starts_with(b'{') {
         return Err(NotATrajectory::unlike(AUTHOR, "no object"));
     }
+    let json = document.json();
     let whole: SweAgentTrajectory<'_> =
-        serde_json::from_slice(document.bytes).map_err(|why| NotATrajectory::new(AUTHOR, why))?;
+        serde_json::from_str(&json).map_err(|why| NotATrajectory::new(AUTHOR, why))?;
     let is_list = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get().starts_with('['));
     let tried: Vec<(usize, SweAgentTrajectory<'_>)> = objects(whole.attempts);
     if !is_list(whole.trajectory) && !is_list(whole.attempts) {
@@ -160,7 +164,7 @@ impl SweAgentReader {
         let timed = attempt.steps.iter().all(|(_, step)| step.seconds().is_some());
         let (began, mut seconds) = (self.at, 0.0);
         for (number, (index, step)) in attempt.steps.iter().enumerate() {
-            seconds += step.seconds().filter(|_| timed).unwrap_or(1.0).max(0.0);
+            seconds += step.seconds().filter(|_| timed).unwrap_or(1.0);
             self.at = began.plus_micros(micros(seconds));
             let moment = self.moment();
             let id = attempt.id(&format!("step-{}", number + 1));
@@ -213,11 +217,19 @@ impl SweAgentReader {
         };
         self.run.command(moment, ended);
         if let Some(edited) = edit::parse_edit_action(whole) {
+            let applied = edit::applied(observation);
+            let open = state.open_file().or_else(|| edit::shown_file(observation));
+            // An edit that was not made opened no file.
+            let created = open.filter(|_| applied != Some(false));
+            let path = match &edited.path {
+                Some(named) => Some(created.filter(|open| is_at(open, named)).unwrap_or(named)),
+                None => open,
+            };
             let value = fields([
-                ("tool", edited.tool.into()),
-                ("path", path(&edited, state.open_file()).into()),
+                ("tool", edited.tool.as_str().into()),
+                ("path", path.into()),
                 ("edit", command()),
-                ("applied", edit::applied(observation).into()),
+                ("applied", applied.into()),
                 ("attempt", attempt.number.into()),
             ]);
             self.run.fact(moment, Kind::Code, id, value);
@@ -239,13 +251,10 @@ impl SweAgentReader {
     }
 }
 
-/// Returns the file of an edit: the one that it names, with the environment's path if that file is
-/// open, or else the open file.
-fn path<'a>(edited: &edit::EditAction<'a>, open: Option<&'a str>) -> Option<&'a str> {
-    match edited.path {
-        Some(named) => Some(open.filter(|open| open.ends_with(named)).unwrap_or(named)),
-        None => open,
-    }
+/// Whether an absolute path can be that of a file with this name or relative path.
+fn is_at(path: &str, named: &str) -> bool {
+    let before = path.strip_suffix(named.strip_prefix("./").unwrap_or(named));
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 /// Returns how a command ended, by the environment's answer, which has no exit code.
