@@ -23,6 +23,13 @@ use std::ops::Range;
 const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::MiniSweAgent;
 /// The texts by which the last command submits the result. No message contains its output.
 const SUBMITS: &[&str] = &["COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"];
+/// Beginnings of messages with what a person typed.
+const INTERRUPTION: &str = "Interrupted by user: ";
+const NEW_TASK: &str = "The user added a new task: ";
+/// The text of an interruption without a comment.
+const NO_COMMENT: &str = "Temporary interruption caught.";
+/// The error in the result of each command after the point where the run was interrupted.
+const NOT_EXECUTED: &str = "action was not executed";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
@@ -63,9 +70,30 @@ struct MiniSweExtra<'a> {
     returncode: LenientInteger,
     exception_info: LenientText<'a>,
     exception_type: LenientText<'a>,
+    exit_status: LenientText<'a>,
     interrupt_type: LenientText<'a>,
     timestamp: Option<&'a RawValue>,
     response: Option<&'a RawValue>,
+}
+
+impl<'a> MiniSweExtra<'a> {
+    /// Returns the data of a message. Version 1 names the kind of an interruption only in the text,
+    /// never in that of the task.
+    fn of(message: &MiniSweMessage<'a>, is_task: bool) -> Self {
+        const KINDS: &[(&str, &str)] = &[
+            ("Command not executed. ", "UserRejection"),
+            (INTERRUPTION, "UserInterruption"),
+            (NEW_TASK, "UserNewTask"),
+        ];
+        let mut extra: Self = object(message.extra);
+        let only_text = message.role.text() == Some("user") && message.extra.is_none();
+        if only_text && !is_task {
+            let (text, _) = long_text::content_text(message.content, "").unwrap_or_default();
+            let kind = KINDS.iter().find(|(begin, _)| text.starts_with(begin));
+            extra.interrupt_type = LenientText(kind.map(|(_, kind)| (*kind).into()));
+        }
+        extra
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -109,8 +137,9 @@ pub(super) fn read(
     if !document.starts_with(b'{') {
         return Err(NotATrajectory::unlike(AUTHOR, "no object"));
     }
+    let json = document.json();
     let whole: MiniSweTrajectory<'_> =
-        serde_json::from_slice(document.bytes).map_err(|why| NotATrajectory::new(AUTHOR, why))?;
+        serde_json::from_str(&json).map_err(|why| NotATrajectory::new(AUTHOR, why))?;
     if !whole.messages.is_some_and(|raw| raw.get().starts_with('[')) {
         return Err(NotATrajectory::unlike(AUTHOR, "no list 'messages'"));
     }
@@ -127,18 +156,29 @@ pub(super) fn read(
         template: template.unwrap_or_default(),
         place: document.place(),
         prompted: false,
+        stopped_by: None,
     };
     reading.run.carry.session.cwd = cwd;
-    let recorded = messages.iter().find_map(|(_, message)| time(message, &object(message.extra)));
+    let task = messages.iter().position(|(_, message)| message.role.text() == Some("user"));
+    let extras: Vec<MiniSweExtra<'_>> = messages
+        .iter()
+        .enumerate()
+        .map(|(number, (_, message))| MiniSweExtra::of(message, Some(number) == task))
+        .collect();
+    let recorded =
+        messages.iter().zip(&extras).find_map(|((_, message), extra)| time(message, extra));
     let mut moment = StepMoment {
         at: recorded.unwrap_or(started_at),
         number: 0,
         place: reading.place,
         synthetic: true,
     };
-    for (index, message) in &messages {
-        let extra: MiniSweExtra<'_> = object(message.extra);
-        let at = time(message, &extra);
+    for (number, ((index, message), extra)) in messages.iter().zip(&extras).enumerate() {
+        if extra.exception_info.text() == Some(NOT_EXECUTED) && reading.stopped_by.is_none() {
+            let later = extras.get(number..).unwrap_or_default();
+            reading.stopped_by = Some(outcome_of_stopped(later));
+        }
+        let at = time(message, extra);
         moment.number += 1;
         moment.synthetic = at.is_none();
         moment.at = match (at, recorded) {
@@ -146,7 +186,7 @@ pub(super) fn read(
             (None, Some(_)) => moment.at,
             (None, None) => moment.at.plus_micros(1_000_000),
         };
-        reading.message(&moment, *index, message, &extra);
+        reading.message(&moment, *index, message, extra);
     }
     moment.number += 1;
     reading.hand_in(&moment, &about);
@@ -155,6 +195,21 @@ pub(super) fn read(
         session.started_at = Some(started_at);
     }
     Ok(piece)
+}
+
+/// Returns the outcome of the command at which a run stopped: the first of those that have the
+/// error [`NOT_EXECUTED`]. The message after their results says why it stopped.
+fn outcome_of_stopped(later: &[MiniSweExtra<'_>]) -> &'static str {
+    let mut later = later.iter();
+    let next = later.find(|extra| extra.exception_info.text() != Some(NOT_EXECUTED));
+    let Some(next) = next else { return REFUSED };
+    match (next.interrupt_type.text(), next.exit_status.text()) {
+        // Its output submitted the result.
+        (Some("UserNewTask"), _) | (_, Some("Submitted")) => "finished",
+        (Some("UserInterruption"), _) => "interrupted",
+        (None, Some(_)) => "unknown",
+        _ => REFUSED,
+    }
 }
 
 /// Returns the time of a message, which is in seconds since 1970.
@@ -172,6 +227,9 @@ struct MiniSweReader<'a> {
     place: long_text::SourceSpan,
     /// Whether the message with the task was read.
     prompted: bool,
+    /// The outcome of the command at which the run stopped, from its result on until the next
+    /// command.
+    stopped_by: Option<&'static str>,
 }
 
 impl<'a> MiniSweReader<'a> {
@@ -220,8 +278,12 @@ impl<'a> MiniSweReader<'a> {
         if answers {
             return self.answer(moment, &base, message, extra);
         }
-        if extra.interrupt_type.text() == Some("UserRejection") {
-            self.refuse(moment, content.as_ref(), &base);
+        match extra.interrupt_type.text() {
+            Some("UserRejection") => self.refuse(moment, content.as_ref(), &base),
+            Some("UserInterruption") => self.end_unanswered("interrupted"),
+            // Only a command whose output submits the result ends so.
+            Some("UserNewTask") => self.end_unanswered("finished"),
+            _ => {}
         }
         if let (Some(range), Some((text, pointer))) = (typed, &content) {
             let words = text.get(range.clone()).unwrap_or_default();
@@ -230,6 +292,10 @@ impl<'a> MiniSweReader<'a> {
         }
         if actions.is_empty() && role == "assistant" && extra.actions.is_none() {
             self.open_command_in_text(moment, &id, &base, content);
+        }
+        if !actions.is_empty() {
+            self.stopped_by = None;
+            self.end_unnamed();
         }
         for (number, action) in actions {
             let Some(line) = action.command.0 else { continue };
@@ -252,8 +318,11 @@ impl<'a> MiniSweReader<'a> {
         let (text, _) = content?;
         let after = |begin: &str| text.starts_with(begin).then_some(begin.len()..text.len());
         match extra.interrupt_type.text() {
-            Some("UserInterruption") => return after("Interrupted by user: "),
-            Some("UserNewTask") => return after("The user added a new task: "),
+            Some("UserInterruption") => {
+                let typed = after(INTERRUPTION)?;
+                return (text.get(typed.clone()) != Some(NO_COMMENT)).then_some(typed);
+            }
+            Some("UserNewTask") => return after(NEW_TASK),
             Some(_) => return None,
             None => {}
         }
@@ -274,6 +343,7 @@ impl<'a> MiniSweReader<'a> {
     ) {
         let Some((text, pointer)) = content else { return };
         let Some(range) = block(&text) else { return };
+        self.end_unnamed();
         let line = text.get(range.clone()).unwrap_or_default().to_owned();
         let command = long_text::part(&text, range, self.place, || format!("{base}{pointer}"));
         let pending = PendingCommand {
@@ -287,7 +357,7 @@ impl<'a> MiniSweReader<'a> {
     }
 
     /// Closes the command that a result belongs to: the one that it names, or else the oldest open
-    /// one.
+    /// one without a name.
     fn answer(
         &mut self,
         moment: &StepMoment,
@@ -296,14 +366,20 @@ impl<'a> MiniSweReader<'a> {
         extra: &MiniSweExtra<'a>,
     ) {
         let call = message.tool_call_id.0.as_ref().or(message.call_id.0.as_ref());
-        let named = call.and_then(|call| {
-            self.waiting.iter().position(|pending| pending.call.as_ref() == Some(call))
-        });
-        let Some(pending) = self.waiting.remove(named.unwrap_or(0)) else { return };
+        let called = |name: Option<&String>| {
+            self.waiting.iter().position(|pending| pending.call.as_ref() == name)
+        };
+        let answered = call.and_then(|call| called(Some(call))).or_else(|| called(None));
+        // Without a name, the results are in the order of the commands.
+        let answered = answered.or_else(|| call.is_none().then_some(0));
+        let Some(pending) = answered.and_then(|at| self.waiting.remove(at)) else { return };
         let content = long_text::content_text(message.content, "/content")
             .or_else(|| long_text::content_text(message.output, "/output"));
         let (text, pointer) = content.unwrap_or_default();
-        let answer = MiniSweCommandEnd::read(&text, extra);
+        let mut answer = MiniSweCommandEnd::read(&text, extra);
+        if answer.outcome == REFUSED {
+            answer.outcome = self.stopped_by.replace(REFUSED).unwrap_or(REFUSED);
+        }
         let (output, pointer) = match extra.raw_output.text() {
             Some(text) => (text, "/extra/raw_output".to_owned()),
             None => (text.get(answer.output.clone()).unwrap_or_default(), pointer),
@@ -314,8 +390,9 @@ impl<'a> MiniSweReader<'a> {
         } else {
             format!("{base}{pointer}#{}-{}", answer.output.start, answer.output.end)
         };
-        let reason =
-            extra.exception_info.text().filter(|it| answer.exit_code.is_none() && !it.is_empty());
+        let reason = extra.exception_info.text().filter(|why| {
+            answer.exit_code.is_none() && (answer.outcome == REFUSED || *why != NOT_EXECUTED)
+        });
         let (output, pointer) = match reason {
             Some(reason) if answer.outcome == REFUSED => {
                 (reason, format!("{base}/extra/exception_info"))
@@ -353,6 +430,23 @@ impl<'a> MiniSweReader<'a> {
             more,
         };
         self.run.command(moment, ended);
+    }
+
+    /// Ends the waiting commands, which get no result, with this outcome.
+    fn end_unanswered(&mut self, outcome: &'static str) {
+        while let Some(pending) = self.waiting.pop_front() {
+            let at = pending.moment.clone();
+            self.end(&at, pending, outcome, None, ("", ""), FieldMap::new());
+        }
+    }
+
+    /// Ends the waiting commands that no result can name any more, as the next command begins.
+    fn end_unnamed(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let (named, unnamed) = waiting.into_iter().partition(|pending| pending.call.is_some());
+        self.waiting = unnamed;
+        self.end_unanswered("unknown");
+        self.waiting = named;
     }
 
     /// Records that the person refused the waiting commands.
@@ -398,23 +492,47 @@ fn task(text: &str, template: &str) -> Option<Range<usize>> {
     Some(start..start + end)
 }
 
-/// Returns the range of the block of shell code that is the command, if there is exactly one block.
+/// Returns the range of the command in a message: the text, without the space around it, of the
+/// only block of shell code, which is fenced or an element.
 fn block(text: &str) -> Option<Range<usize>> {
+    const FENCE: &str = "\n```";
+    const BLOCKS: &[(&str, &str)] = &[
+        ("```bash", FENCE),
+        ("```mswea_bash_command", FENCE),
+        ("```sh", FENCE),
+        ("<bash_code>", "</bash_code>"),
+        ("<mswea_bash_command>", "</mswea_bash_command>"),
+    ];
     let mut found = None;
-    for fence in ["```bash\n", "```mswea_bash_command\n", "```sh\n"] {
+    for (begin, end) in BLOCKS {
         let mut from = 0;
-        while let Some(at) = text.get(from..).and_then(|rest| rest.find(fence)) {
-            let start = from + at + fence.len();
-            let rest = text.get(start..)?;
-            let end = if rest.starts_with("```") { 0 } else { rest.find("\n```")? };
+        while let Some(at) = text.get(from..).and_then(|rest| rest.find(begin)) {
+            from += at + begin.len();
+            let rest = text.get(from..)?;
+            // Only space can be on the line of a fence, as in "```bash" but not in "```shell".
+            let opened = if *end == FENCE { rest.find('\n') } else { Some(0) };
+            let Some(opened) = opened.filter(|at| rest.get(..*at).is_some_and(is_blank)) else {
+                continue;
+            };
+            let Some(body) = rest.get(opened..).and_then(|rest| rest.get(..rest.find(end)?)) else {
+                break;
+            };
+            let start = from + opened + body.len() - body.trim_start().len();
+            from += opened + body.len();
+            if is_blank(body) {
+                continue;
+            }
             if found.is_some() {
                 return None;
             }
-            found = Some(start..start + end);
-            from = start + end;
+            found = Some(start..start + body.trim().len());
         }
     }
     found
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
 }
 
 /// How a command ended, parsed from its result.
@@ -431,6 +549,7 @@ impl MiniSweCommandEnd {
     fn is_result(text: &str) -> bool {
         let begin = text.trim_start();
         begin.starts_with("<returncode>")
+            || (begin.starts_with("<exception>") && text.contains("<returncode>"))
             || (begin.starts_with("The last command <command>") && text.contains("timed out"))
     }
 
@@ -446,7 +565,9 @@ impl MiniSweCommandEnd {
             code_text.split('<').next()?.trim().parse().ok()
         });
         let output = inside("<output>", "</output>").unwrap_or(all);
-        let why = extra.exception_info.text().unwrap_or_default();
+        let error = text.trim_start().strip_prefix("<exception>");
+        let error = error.and_then(|rest| Some(rest.split_once("</exception>")?.0));
+        let why = extra.exception_info.text().or(error).unwrap_or_default();
         let timed_out = extra.exception_type.text() == Some("TimeoutExpired")
             || (why.contains(" timed out after "))
             || (text.trim_start().starts_with("The last command <command>")
@@ -458,7 +579,7 @@ impl MiniSweCommandEnd {
             output: output.clone(),
         };
         match code {
-            _ if why == "action was not executed" => end(REFUSED, None, None),
+            _ if why == NOT_EXECUTED => end(REFUSED, None, None),
             _ if timed_out => end("timed_out", None, None),
             _ if !why.is_empty() => end("failed", None, None),
             Some(0) => end("finished", code, None),

@@ -119,6 +119,114 @@ fn return_codes_times_and_refusals_are_read_from_their_fields() {
     assert_eq!(piece.session.unwrap().started_at, Some(Timestamp::from_micros(100_000_000)));
 }
 
+/// Returns a run of version 1 with these messages after the task.
+fn first_version(messages: &[(&str, &str)]) -> TranscriptPiece {
+    let mut list = vec![json!({"role": "user", "content": "fix it"})];
+    list.extend(messages.iter().map(|(role, text)| json!({"role": role, "content": text})));
+    piece(&json!({"info": {"exit_status": "Submitted"}, "messages": list}))
+}
+
+/// Regression: a command without a result got the result of the next one.
+#[test]
+fn a_command_without_a_result_does_not_get_the_next_one() {
+    let (checks, lists) = ("```bash\ncargo test\n```", "```bash\nls\n```");
+    let passed = "<returncode>0</returncode>\n<output>\n</output>";
+    for (between, outcome, prompts) in [
+        (
+            "Command not executed. The user rejected your command with the following message: no",
+            "refused",
+            1,
+        ),
+        ("Command not executed. Switching to human mode", "refused", 1),
+        ("Interrupted by user: use make", "interrupted", 2),
+        ("Interrupted by user: Temporary interruption caught.", "interrupted", 1),
+        ("The user added a new task: more", "finished", 2),
+        ("no result", "unknown", 1),
+    ] {
+        let messages =
+            [("assistant", checks), ("user", between), ("assistant", lists), ("user", passed)];
+        let piece = first_version(&messages);
+        let expected = [("cargo test", outcome, None), ("ls", "finished", Some(0))];
+        assert_eq!(commands(&piece), expected, "{between}");
+        assert_eq!(of_kind(&piece, Kind::Prompt).len(), prompts, "{between}");
+        let checks = of_kind(&piece, Kind::Verification);
+        let status = checks.first().and_then(|check| check.value.field("status").cloned());
+        assert_eq!(status, (outcome != "refused").then(|| "unknown".into()), "{between}");
+    }
+    let piece = first_version(&[("assistant", checks), ("assistant", lists), ("user", passed)]);
+    assert_eq!(commands(&piece), [("cargo test", "unknown", None), ("ls", "finished", Some(0))]);
+}
+
+#[test]
+fn a_block_of_code_is_found_in_each_form() {
+    for (text, expected) in [
+        ("a\n```bash \n\nmake\n```", Some("make")),
+        ("a\r\n```bash\r\nmake\r\n```", Some("make")),
+        ("a <bash_code>make</bash_code>", Some("make")),
+        ("<mswea_bash_command>\nmake\n</mswea_bash_command>", Some("make")),
+        ("```bash\n```", None),
+        ("```shell\nmake\n```", None),
+        ("```bash\nmake", None),
+        ("```bash\nmake\n```\n<bash_code>ls</bash_code>", None),
+    ] {
+        let piece = first_version(&[("assistant", text)]);
+        let found: Vec<_> = commands(&piece).into_iter().map(|(line, ..)| line).collect();
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{text}");
+    }
+}
+
+/// Regression: the command that submitted the result was refused, as the client writes for it that
+/// it was not executed.
+#[test]
+fn the_command_at_which_a_run_stopped_is_not_refused() {
+    let exit =
+        |status: &str| json!({"role": "exit", "content": "", "extra": {"exit_status": status}});
+    let by_user =
+        |kind: &str| json!({"role": "user", "content": "x", "extra": {"interrupt_type": kind}});
+    let result = |id: &str| {
+        json!({"role": "tool", "tool_call_id": id, "content": "",
+            "extra": {"returncode": -1, "raw_output": "", "exception_info": "action was not executed"}})
+    };
+    for (next, outcome) in [
+        (exit("Submitted"), "finished"),
+        (exit("RuntimeError"), "unknown"),
+        (by_user("UserNewTask"), "finished"),
+        (by_user("UserInterruption"), "interrupted"),
+        (by_user("UserRejection"), "refused"),
+    ] {
+        let piece = piece(&json!({"messages": [
+            {"role": "user", "content": "fix it"},
+            {"role": "assistant", "content": "", "extra": {"actions": [
+                {"command": "sh submit.sh", "tool_call_id": "c1"},
+                {"command": "ls", "tool_call_id": "c2"},
+            ]}},
+            result("c1"), result("c2"), next,
+        ]}));
+        let expected = [("sh submit.sh", outcome, None), ("ls", "refused", None)];
+        assert_eq!(commands(&piece), expected, "{next}");
+    }
+}
+
+#[test]
+fn a_result_ends_only_the_command_that_it_names() {
+    let piece = piece(&json!({"messages": [
+        {"role": "user", "content": "fix it"},
+        {"role": "assistant", "content": "", "extra": {"actions": [{"command": "ls", "tool_call_id": "c1"}]}},
+        {"role": "tool", "tool_call_id": "c9", "content": "", "extra": {"returncode": 0}},
+    ]}));
+    assert_eq!(commands(&piece), [("ls", "unknown", None)]);
+}
+
+#[test]
+fn a_damaged_document_is_read() {
+    // Half of a character, a tab that is not escaped, and NUL bytes at the end.
+    let document = b"{\"messages\":[{\"role\":\"user\",\"content\":\"a\\ud83d\tb\"}]}\n\0\0";
+    let piece = read_trajectory(TrajectoryAuthor::MiniSweAgent, document, START, START, false);
+    let piece = piece.unwrap();
+    let [prompt] = of_kind(&piece, Kind::Prompt)[..] else { panic!() };
+    assert_eq!(prompt.value.field("text"), Some(&"a\u{fffd}\tb".into()));
+}
+
 #[test]
 fn a_config_of_another_form_does_not_hide_the_submission() {
     // Regression: the whole summary of the run was left out.
