@@ -5,7 +5,7 @@ use crate::claude_code::call::runs_git_commit;
 use crate::claude_code::command::{CommandRun, REFUSED, merged};
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
 use crate::claude_code::transcript_state::BackgroundProcess;
-use crate::lenient::{LenientId, LenientText, field, object, objects};
+use crate::lenient::{LenientFlag, LenientId, LenientText, field, object, objects};
 use crate::long_text;
 use crate::text_hash::text_hash;
 use crate::verification::CheckCommandLine;
@@ -43,6 +43,7 @@ struct GeminiCallArguments<'a> {
     absolute_path: LenientText<'a>,
     agent_name: LenientText<'a>,
     prompt: LenientText<'a>,
+    objective: LenientText<'a>,
     todos: Option<&'a RawValue>,
 }
 
@@ -59,7 +60,9 @@ struct ResultDisplay<'a> {
     file_diff: LenientText<'a>,
     original_content: LenientText<'a>,
     file_path: LenientText<'a>,
+    is_subagent_progress: LenientFlag,
     agent_name: LenientText<'a>,
+    state: LenientText<'a>,
     result: LenientText<'a>,
 }
 
@@ -140,16 +143,20 @@ pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, at: Times
     work.line.at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(at);
     let name = call.name.text().unwrap_or_default();
     let call_result = call.result_text(base);
-    match name {
-        "run_shell_command" => command(work, (id, call), &arguments, &call_result, base),
-        "replace" | "write_file" | "edit"
-            if status == "success" && !is_failed_edit(&call_result.text) =>
-        {
-            edit(work, id, call, &arguments, base);
+    let display: ResultDisplay<'_> = object(call.result_display);
+    // In some versions each sub-agent is a tool with its own name.
+    let is_agent = matches!(name, "invoke_agent" | "delegate_to_agent")
+        || display.is_subagent_progress.0
+        || agent_result(&call_result.text).is_some_and(|(agent, _)| agent == name);
+    let todos = arguments.todos.filter(|todos| todos.get().starts_with('['));
+    match (name, todos) {
+        ("run_shell_command", _) => command(work, (id, call), &arguments, &call_result, base),
+        ("replace" | "write_file" | "edit", _) if is_edit_made(status, &call_result.text) => {
+            edit(work, (id, call), &arguments, &display, base);
         }
-        "write_todos" if status == "success" => todos(work, arguments.todos, base),
-        "invoke_agent" | "delegate_to_agent" if !shell::not_started(&call_result.text) => {
-            agent(work, (id, call), &arguments, &call_result, base);
+        ("write_todos", Some(list)) if status == "success" => write_todos(work, list, base),
+        _ if is_agent && !shell::not_started(&call_result.text) => {
+            agent(work, (id, call), (&arguments, &display), &call_result, base);
         }
         _ => {
             let used = tool::GeminiToolUse {
@@ -170,11 +177,31 @@ pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, at: Times
 
 /// Whether the text that the model receives as the result of an edit says that nothing was changed.
 pub(crate) fn is_failed_edit(answer: &str) -> bool {
-    ["Failed to ", "Error", "No changes to apply"].iter().any(|begin| answer.starts_with(begin))
+    const BEGINS: &[&str] = &[
+        "Failed to ",
+        "Error",
+        "No changes to apply",
+        "File not found: ",
+        "File already exists, cannot create",
+        "A secondary check by an LLM determined",
+    ];
+    BEGINS.iter().any(|begin| answer.starts_with(begin))
 }
 
-fn todos(work: &mut PieceBuilder<'_>, list: Option<&RawValue>, base: &str) {
-    let items = objects::<GeminiTodo<'_>>(list).into_iter().filter_map(|(index, todo)| {
+/// Whether a call with this status and result changed its file. A call can be cancelled after it
+/// did so.
+fn is_edit_made(status: &str, answer: &str) -> bool {
+    match status {
+        "success" => !is_failed_edit(answer),
+        "cancelled" => {
+            answer.starts_with("Successfully ") || answer.starts_with("Created new file: ")
+        }
+        _ => false,
+    }
+}
+
+fn write_todos(work: &mut PieceBuilder<'_>, list: &RawValue, base: &str) {
+    let items = objects::<GeminiTodo<'_>>(Some(list)).into_iter().filter_map(|(index, todo)| {
         let text = todo.description.text()?;
         let subject = work.text(text, format!("{base}/args/todos/{index}/description"));
         let status = todo.status.text().unwrap_or("pending");
@@ -295,12 +322,11 @@ fn processes(work: &mut PieceBuilder<'_>, list: &str) {
 
 fn edit(
     work: &mut PieceBuilder<'_>,
-    id: &str,
-    call: &GeminiCall<'_>,
+    (id, call): (&str, &GeminiCall<'_>),
     arguments: &GeminiCallArguments<'_>,
+    display: &ResultDisplay<'_>,
     base: &str,
 ) {
-    let display: ResultDisplay<'_> = object(call.result_display);
     let patch = display.file_diff.text();
     let (added, removed) = patch.map(changed_line_counts).unzip();
     let shown = |name: &str, text: Option<&str>| {
@@ -323,14 +349,20 @@ fn edit(
 fn agent(
     work: &mut PieceBuilder<'_>,
     (id, call): (&str, &GeminiCall<'_>),
-    arguments: &GeminiCallArguments<'_>,
+    (arguments, display): (&GeminiCallArguments<'_>, &ResultDisplay<'_>),
     call_result: &GeminiCallResult<'_>,
     base: &str,
 ) {
-    let display: ResultDisplay<'_> = object(call.result_display);
-    let prompt = arguments.prompt.text();
+    let prompt = [("prompt", &arguments.prompt), ("objective", &arguments.objective)];
+    let prompt = prompt.into_iter().find_map(|(name, text)| Some((name, text.text()?)));
+    let ended = match display.state.text() {
+        Some("error") => Some("failed"),
+        Some("cancelled") => Some("interrupted"),
+        _ => agent_result(&call_result.text).map(|(_, status)| status),
+    };
     let status = match call.status.text() {
-        Some("success") => "completed",
+        // A call succeeds also if its agent failed.
+        Some("success") => ended.unwrap_or("completed"),
         Some("cancelled") => "interrupted",
         _ => "failed",
     };
@@ -342,11 +374,29 @@ fn agent(
     let short = |text: &str| long_text::beginning(text, long_text::INLINE_BYTES).to_owned();
     let value: FieldMap = fields([
         ("type", arguments.agent_name.text().or(display.agent_name.text()).map(short).into()),
-        ("prompt", prompt.map(|it| work.text(it, format!("{base}/args/prompt"))).into()),
+        (
+            "prompt",
+            prompt.map(|(name, text)| work.text(text, format!("{base}/args/{name}"))).into(),
+        ),
         ("call", id.into()),
         ("status", status.into()),
         ("result", result),
     ]);
     let agent = call.agent_id.0.as_deref().unwrap_or(id);
     work.fact(Kind::Agent, agent, value);
+}
+
+/// Returns the name of the sub-agent in the result of its call, and the status with which it ended.
+fn agent_result(answer: &str) -> Option<(&str, &'static str)> {
+    let mut lines = answer.lines();
+    let (name, end) = lines.next()?.strip_prefix("Subagent '")?.split_once("' ")?;
+    let reason = lines.next().and_then(|line| line.strip_prefix("Termination Reason: "));
+    let status = match (end, reason) {
+        _ if end.starts_with("failed.") => "failed",
+        ("finished.", None | Some("GOAL")) => "completed",
+        ("finished.", Some("ABORTED")) => "interrupted",
+        ("finished.", Some(_)) => "failed",
+        _ => return None,
+    };
+    Some((name, status))
 }

@@ -38,6 +38,9 @@ const NOT_STARTED: &[&str] = &[
     "Command substitution using ",
     "Command(s) not in the allowed commands list.",
     "Command(s) not on the allowed commands list.",
+    "Command cannot be empty.",
+    "Could not identify command root to obtain permission",
+    "Directory cannot be absolute.",
     "Invalid parameters provided.",
     "params must have required property ",
     "Path not in workspace",
@@ -53,6 +56,9 @@ pub(super) fn not_started(answer: &str) -> bool {
         || (answer.starts_with("Command '")
             && (answer.contains("' is blocked by configuration")
                 || answer.contains("' is not in the allowed commands list")))
+        || (answer.starts_with("Directory '")
+            && (answer.contains("' is not a registered workspace directory")
+                || answer.contains("' is not within any of the registered workspace directories")))
         || is_unknown_tool(answer)
 }
 
@@ -319,6 +325,7 @@ mod tests {
             ),
             ("error", "params must have required property 'command'", "refused", None),
             ("error", "Command 'rm' is blocked by configuration", "refused", None),
+            ("error", "Directory '/x' is not a registered workspace directory.", "refused", None),
             (
                 "success",
                 "Command rejected: rm x\nReason: Command 'rm' is not in the allowed commands list",

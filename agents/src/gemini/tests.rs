@@ -529,3 +529,71 @@ fn an_edit_that_changed_nothing_is_no_edit_and_a_single_part_is_read() {
     let command = of_kind(&piece, Kind::Command)[0];
     assert_eq!(field(command, "exit_code"), Some(&101_i64.into()));
 }
+
+/// Regression: a sub-agent that failed, or that reached a limit, was completed, because its call
+/// has the status `success`. A sub-agent that is a tool with its own name was a tool.
+#[test]
+fn a_call_that_succeeds_does_not_mean_that_its_agent_did() {
+    let shown =
+        |state: &str| json!({"isSubagentProgress": true, "agentName": "finder", "state": state});
+    for (name, output, display, status) in [
+        ("invoke_agent", "Subagent 'finder' failed. Error: x", shown("error"), "failed"),
+        ("invoke_agent", "Subagent 'finder' failed. Error: x", json!(null), "failed"),
+        (
+            "finder",
+            "Subagent 'finder' finished.\nTermination Reason: GOAL\nResult:\nx",
+            json!("x"),
+            "completed",
+        ),
+        (
+            "finder",
+            "Subagent 'finder' finished.\nTermination Reason: TIMEOUT\nResult:\nx",
+            shown("completed"),
+            "failed",
+        ),
+        ("finder", "x", shown("completed"), "completed"),
+        ("finder", "x", shown("cancelled"), "interrupted"),
+    ] {
+        let arguments = json!({"objective": "look for the cause"});
+        let mut called = call(5, "c1", name, &arguments, "success", &json!({"output": output}));
+        called["resultDisplay"] = display;
+        let piece = read(&lines(&[meta(), gemini(2, "m1", &json!([called]))]));
+        let agent = last_version(&piece, Kind::Agent, "c1");
+        assert_eq!(text(agent, "status").as_deref(), Some(status), "{output}");
+        assert_eq!(text(agent, "prompt").as_deref(), Some("look for the cause"));
+    }
+}
+
+/// Regression: an edit that was made before the person cancelled the turn was lost, and edits with
+/// the text of a failure counted as made.
+#[test]
+fn an_edit_is_made_if_its_result_says_so() {
+    let args = json!({"file_path": "/w/a.rs"});
+    let cancelled = "[Operation Cancelled] User cancelled tool execution.";
+    for (status, output, is_made) in [
+        ("cancelled", "Successfully modified file: /w/a.rs (1 replacements).", true),
+        ("cancelled", "Created new file: /w/a.rs with provided content.", true),
+        ("cancelled", "File not found: /w/a.rs", false),
+        ("success", "File not found: /w/a.rs", false),
+        ("success", "File already exists, cannot create: /w/a.rs", false),
+    ] {
+        let response = json!({"output": output, "error": cancelled});
+        let calls = json!([call(3, "e1", "replace", &args, status, &response)]);
+        let piece = read(&lines(&[meta(), gemini(2, "m1", &calls)]));
+        let found = (of_kind(&piece, Kind::Code).len(), of_kind(&piece, Kind::Tool).len());
+        assert_eq!(found, if is_made { (1, 0) } else { (0, 1) }, "{status} {output}");
+    }
+}
+
+/// Regression: to-dos that are no list dropped all tasks.
+#[test]
+fn to_dos_that_are_no_list_change_no_task() {
+    let todos = |second, id: &str, list: &Json| {
+        let args = json!({"todos": list});
+        gemini(second, id, &json!([call(second, id, "write_todos", &args, "success", &json!({}))]))
+    };
+    let list = json!([{"description": "read", "status": "pending"}]);
+    let piece = read(&lines(&[meta(), todos(2, "t1", &list), todos(3, "t2", &json!(null))]));
+    let [task] = of_kind(&piece, Kind::Task)[..] else { panic!("{:?}", piece.facts) };
+    assert_eq!(text(task, "status").as_deref(), Some("pending"));
+}
