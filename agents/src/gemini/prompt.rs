@@ -26,7 +26,11 @@ const MACHINE: &[&str] = &[
     "System: Potential loop detected.",
     "System: Please continue.",
     "I ran the following shell command:\n```sh\n",
+    AGENTS,
 ];
+/// The beginning of the note after a prompt that names sub-agents with `@`, and its end.
+const AGENTS: &str = "<system_note>\nThe user has explicitly selected the following agent(s): ";
+const AGENTS_END: &str = "</system_note>";
 /// The element in which the client writes the context of a hook, also before a prompt.
 const HOOK: &str = "<hook_context>";
 const HOOK_END: &str = "</hook_context>";
@@ -149,9 +153,11 @@ fn by_person(text: &str, beside_result: bool) -> Option<Range<usize>> {
         || MACHINE.iter().any(|it| begin.starts_with(it))
         || (begin.starts_with(HOOK) && begin.contains(HOOK_END))
         || is_snapshot(begin);
-    let files = FILES.iter().filter_map(|files| begin.find(&format!("\n{files}\n"))).min();
-    let files = files.filter(|_| begin.trim_end().ends_with(FILES_END));
-    let end = files.map_or(text.len(), |at| text.len() - begin.len() + at);
+    let added = FILES.iter().filter_map(|files| begin.find(&format!("\n{files}\n")));
+    let added = added.chain(begin.find(&format!("\n{AGENTS}"))).min();
+    let added =
+        added.filter(|_| [FILES_END, AGENTS_END].iter().any(|end| begin.trim_end().ends_with(end)));
+    let end = added.map_or(text.len(), |at| text.len() - begin.len() + at);
     (!machine && !beside_result).then_some(start..end)
 }
 
@@ -198,7 +204,7 @@ pub(super) fn may_hold_summary(json: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{background_end, typed};
+    use super::{AGENTS, AGENTS_END, background_end, typed};
     use serde_json::value::to_raw_value;
     use serde_json::{Value as Json, json};
 
@@ -224,6 +230,16 @@ mod tests {
                 ),
                 Some("read @a"),
             ),
+            // Regression: the client's note about agents was a part of the prompt.
+            (
+                json!([{"text": "@finder look"}, {"text": format!("\n{AGENTS}finder. Please\n{AGENTS_END}\n")}]),
+                Some("@finder look"),
+            ),
+            (
+                json!(format!("@finder look\n{AGENTS}finder. Please\n{AGENTS_END}\n")),
+                Some("@finder look"),
+            ),
+            (text("<system_note> is in my log"), Some("<system_note> is in my log")),
             (text("<state_snapshot>\nx\n</state_snapshot>"), None),
             (text("<session_context>\nThis is the Gemini CLI."), None),
             (
