@@ -349,13 +349,15 @@ impl<'a> EventLineReader<'a> {
             return Err(bad(format!("is longer than {MAX_LINE_BYTES} bytes")));
         }
         let ended = self.buffer.last() == Some(&b'\n');
+        // Some programs write a byte order mark, or fill the end of a file with NUL bytes.
+        let around = |c: char| c.is_whitespace() || matches!(c, '\0' | '\u{feff}');
         let event = match std::str::from_utf8(&self.buffer) {
             Err(error) if !ended && error.error_len().is_none() => None,
             Err(error) => {
                 return Err(bad(format!("is not UTF-8 at its byte {}", error.valid_up_to())));
             }
-            Ok(text) if text.trim().is_empty() => Some(None),
-            Ok(text) => match EventLine::parse(&self.gate.json(text.trim())) {
+            Ok(text) if text.trim_matches(around).is_empty() => Some(None),
+            Ok(text) => match EventLine::parse(&self.gate.json(text.trim_matches(around))) {
                 Ok(event) => Some(Some(event)),
                 Err(error) if !ended && error.is_cut() => None,
                 Err(error) => return Err(Error::invalid(format!("line {number}: {error}"))),

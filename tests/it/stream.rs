@@ -73,6 +73,18 @@ fn lines_that_write_nothing_are_imported_only_once() {
     }
 }
 
+/// Regression: a stream that began with a byte order mark was refused.
+#[test]
+fn a_byte_order_mark_and_nul_bytes_around_a_line_are_skipped() {
+    let put = r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"N1","value":{"description":"a"}}}"#;
+    for text in [format!("\u{feff}{put}\r\n"), format!("{put}\n\0\0"), format!("\u{feff}\n{put}")] {
+        let store = Store::in_memory().unwrap();
+        let taken = import(&store, &text).unwrap();
+        assert_eq!((taken.revisions, taken.bytes), (1, text.len() as u64), "{text:?}");
+        assert_eq!(import(&store, &text).unwrap().lines, 0, "{text:?}");
+    }
+}
+
 /// Everything that is known about a session at each of these times, and its checkpoints.
 fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<String> {
     let mut lines = Vec::new();
