@@ -166,11 +166,14 @@ impl FileFormat {
                 })
             }
             Self::Trajectory(TrajectoryAuthor::SweAgent) => {
-                has("attempts[].trajectory")
-                    || has("trajectory[].action")
-                    || has("trajectory[].observation")
-                    || has("trajectory[].thought")
-                    || (has("trajectory") && (has("history") || has("environment") || has("info")))
+                // OpenHands can write its events as a `trajectory` too.
+                !Self::Trajectory(TrajectoryAuthor::OpenHands).fits(shape)
+                    && (has("attempts[].trajectory")
+                        || has("trajectory[].action")
+                        || has("trajectory[].observation")
+                        || has("trajectory[].thought")
+                        || (has("trajectory")
+                            && (has("history") || has("environment") || has("info"))))
             }
             Self::Events => {
                 let words = ["put", "remove", "revision", "checkpoint", "branch", "session"];

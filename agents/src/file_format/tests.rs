@@ -153,6 +153,12 @@ fn fields_of_different_lines_are_not_combined() {
         r#"{"id":"m","timestamp":"t","type":"user","content":"x"}"#,
     );
     assert_eq!(FileFormat::detect(lines.as_bytes(), Some(CLAUDE)), Some(GEMINI));
+    // Regression: the events of OpenHands became commands of SWE-agent.
+    let open_hands = FileFormat::Trajectory(TrajectoryAuthor::OpenHands);
+    let events =
+        r#"{"trajectory":[{"timestamp":"t","source":"agent","action":"run","args":{}}],"info":{}}"#;
+    let swe_agent = FileFormat::Trajectory(TrajectoryAuthor::SweAgent);
+    assert_eq!(FileFormat::detect(events.as_bytes(), Some(swe_agent)), Some(open_hands));
     // An ambiguous file has the format that is wanted.
     let events =
         r#"{"type":"x","sessionId":"s","source":"user","timestamp":"t","action":"run","args":{}}"#;

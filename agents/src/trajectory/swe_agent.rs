@@ -48,6 +48,14 @@ struct SweAgentStep<'a> {
 }
 
 impl SweAgentStep<'_> {
+    /// Whether a step has fields that only SWE-agent writes together.
+    fn is_known(&self) -> bool {
+        let said = [&self.thought, &self.response].iter().any(|text| text.0.is_some());
+        said || (self.action.0.is_some() && self.observation.0.is_some())
+            || self.state.is_some()
+            || self.execution_time.is_some()
+    }
+
     fn seconds(&self) -> Option<f64> {
         let seconds: Option<f64> =
             self.execution_time.and_then(|raw| serde_json::from_str(raw.get()).ok());
@@ -115,6 +123,10 @@ pub(super) fn read(
         return Err(NotATrajectory::unlike(AUTHOR, "no list 'trajectory' or 'attempts'"));
     }
     let chosen = SweAgentAttempt::new(&whole, String::new(), None);
+    let is_known = |(_, step): &(usize, SweAgentStep<'_>)| step.is_known();
+    if !chosen.steps.is_empty() && !chosen.steps.iter().any(is_known) {
+        return Err(NotATrajectory::unlike(AUTHOR, "no step of this agent"));
+    }
     let attempts: Vec<SweAgentAttempt<'_>> = tried
         .iter()
         .map(|(at, it)| SweAgentAttempt::new(it, format!("/attempts/{at}"), Some(*at as u64 + 1)))

@@ -1,6 +1,7 @@
 use crate::TranscriptPiece;
 use crate::trajectory::{TrajectoryAuthor, read as read_trajectory};
 use forge_store::model::{Kind, TextRef, Timestamp};
+use serde_json::json;
 
 const START: Timestamp = Timestamp::from_micros(1_000_000);
 
@@ -88,6 +89,11 @@ fn a_document_of_another_form_is_refused() {
     for bytes in [&b"{}"[..], b"", b"[1]", b"\xff", b"{\"trajectory\":{}}", &[b'['; 100_000]] {
         assert!(read(bytes, START, START).is_err());
     }
+    // The rows of a data set, and events of OpenHands.
+    let rows = br#"{"trajectory":[{"role":"ai","text":"x"}]}"#;
+    let events = br#"{"trajectory":[{"action":"run","args":{}},{"observation":"run"}],"info":{}}"#;
+    assert!(read(rows, START, START).is_err());
+    assert!(read(events, START, START).is_err());
     let nested = ["[".repeat(100_000), "]".repeat(100_000)].concat();
     assert!(read(nested.as_bytes(), START, START).is_err());
     assert!(read(b" [[{}],{}]", START, START).is_err());
@@ -118,10 +124,10 @@ fn the_recorded_runs_have_their_steps_and_every_reference_leads_to_its_text() {
 #[test]
 fn every_editing_tool_makes_code_with_its_success() {
     let step = |action: &str, observation: &str| {
-        serde_json::json!({"action": action, "observation": observation, "execution_time": 1.0,
+        json!({"action": action, "observation": observation, "execution_time": 1.0,
             "state": {"open_file": "/r/a.py", "working_dir": "/r"}})
     };
-    let document = serde_json::json!({"trajectory": [
+    let document = json!({"trajectory": [
         step("str_replace_editor create /r/b.py --file_text 'x = 1\n'", "File created successfully at: /r/b.py"),
         step("str_replace_editor str_replace /r/b.py --old_str 'q' --new_str 'x'", "No replacement was performed, old_str `q` did not appear verbatim in /r/b.py."),
         step("str_replace_editor view /r/b.py", "1 x"),
@@ -154,6 +160,32 @@ fn every_editing_tool_makes_code_with_its_success() {
     );
 }
 
+/// Regression: an edit had the path of an open file whose name ends alike, or none.
+#[test]
+fn an_edit_has_the_path_of_its_file() {
+    let shown = "[File: /r/a.py (2 lines total)]\n1:x";
+    for (action, state, observation, expected) in [
+        ("create a.py", json!({"open_file": "/r/data.py"}), "x", "a.py"),
+        ("create ./a.py", json!({"open_file": "/r/a.py"}), shown, "/r/a.py"),
+        ("create a.py", json!({"open_file": "/q/a.py"}), "File 'a.py' already exists.", "a.py"),
+        ("edit 1:1\nx\nend_of_edit", json!({"working_dir": "/r"}), shown, "/r/a.py"),
+        ("edit 1:1\nx\nend_of_edit", json!("no JSON"), shown, "/r/a.py"),
+    ] {
+        let step = json!({"action": action, "state": state, "observation": observation});
+        let piece = piece(&json!({"trajectory": [step]}).to_string());
+        let code = piece.facts.iter().find(|fact| fact.kind == Kind::Code).unwrap();
+        assert_eq!(code.value.field("path"), Some(&expected.into()), "{action} {state}");
+    }
+}
+
+/// Regression: a duration below 0 made the store refuse the run.
+#[test]
+fn a_duration_that_no_step_can_have_counts_as_absent() {
+    let piece = piece(r#"{"trajectory":[{"action":"ls","observation":"","execution_time":-1}]}"#);
+    assert_eq!(ids_and_times(&piece, Kind::Command), [("step-1", 1_000_000)]);
+    assert!(piece.facts.iter().all(|fact| fact.value.field("duration_ms").is_none()));
+}
+
 /// Regression: a time limit that the environment reports after some output was not read.
 #[test]
 fn a_time_limit_is_reported_after_the_output() {
@@ -166,14 +198,14 @@ fn a_time_limit_is_reported_after_the_output() {
 
 #[test]
 fn several_attempts_are_one_session() {
-    let step = |action: &str| serde_json::json!({"action": action, "observation": "", "thought": "t", "execution_time": 1});
+    let step = |action: &str| json!({"action": action, "observation": "", "thought": "t", "execution_time": 1});
     let attempt = |actions: &[&str], patch: &str| {
         let steps: Vec<_> = actions.iter().map(|action| step(action)).collect();
-        serde_json::json!({"trajectory": steps, "history": [], "info": {"submission": patch, "exit_status": "submitted"}})
+        json!({"trajectory": steps, "history": [], "info": {"submission": patch, "exit_status": "submitted"}})
     };
     let mut document = attempt(&["c"], "diff --git a/c b/c\n");
     document["info"]["best_attempt_idx"] = 1.into();
-    document["attempts"] = serde_json::json!([
+    document["attempts"] = json!([
         attempt(&["a", "b"], "diff --git a/a b/a\n"),
         attempt(&["c"], "diff --git a/c b/c\n")
     ]);
