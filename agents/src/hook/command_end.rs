@@ -23,6 +23,26 @@ pub(super) fn read(response: &Value) -> CommandResponse {
     CommandResponse { ended, output: output.to_owned() }
 }
 
+/// Reads in the output of a command of OpenCode without an exit code whether OpenCode stopped it. It
+/// adds this after the output.
+pub(super) fn with_stop(response: CommandResponse) -> CommandResponse {
+    let about = || {
+        let text = response.output.trim_end().strip_suffix("\n</bash_metadata>")?;
+        let (output, about) = text.rsplit_once("<bash_metadata>\n")?;
+        let says = |words: &str| about.lines().any(|line| line.contains(words));
+        let ended = if says("terminated command after exceeding timeout") {
+            HookCommandEnd::TimedOut
+        } else if says("User aborted the command") {
+            HookCommandEnd::Interrupted
+        } else {
+            return None;
+        };
+        Some(CommandResponse { ended, output: output.trim_end().to_owned() })
+    };
+    let stopped = if response.ended == HookCommandEnd::Unknown { about() } else { None };
+    stopped.unwrap_or(response)
+}
+
 /// Pointers to the fields that hold an exit code.
 const CODES: [&str; 11] = [
     "/exit_code", "/exitCode", "/metadata/exit_code", "/metadata/exit", "/metadata/exitCode",

@@ -114,6 +114,10 @@ pub enum HookCommandEnd {
     Code(i64),
     /// Not yet: it still runs in the background.
     Background,
+    /// The agent stopped it after its time limit.
+    TimedOut,
+    /// The person stopped it.
+    Interrupted,
 }
 
 /// What happened, in the same words for all agents.

@@ -419,7 +419,10 @@ fn like_claude(used: &mut ToolUse, agent: HookAgent) {
     }
     let file = used.input.get("file_path").cloned();
     if known == "Bash" {
-        let answer = command_end::read(&used.response);
+        let mut answer = command_end::read(&used.response);
+        if agent == HookAgent::OpenCode {
+            answer = command_end::with_stop(answer);
+        }
         used.ended = answer.ended;
         used.response = json!({ "stdout": answer.output });
     } else if let Some(file) = file {

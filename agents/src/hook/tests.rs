@@ -325,6 +325,28 @@ fn exit_codes_are_found_in_the_form_of_each_agent() {
     assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"unknown".into()));
 }
 
+#[test]
+fn a_command_of_opencode_that_was_stopped_is_recorded_so() {
+    for (line, exit, outcome, status) in [
+        (
+            "bash tool terminated command after exceeding timeout 1000 ms",
+            json!(null),
+            "timed_out",
+            "timed_out",
+        ),
+        ("User aborted the command", json!(null), "interrupted", "unknown"),
+        ("User aborted the command", json!(0), "finished", "passed"),
+        ("something else", json!(null), "unknown", "unknown"),
+    ] {
+        let output = format!("running\n\n<bash_metadata>\n{line}\n</bash_metadata>");
+        let input = json!({"tool":"bash","callID":"c1","args":{"command":"cargo test"},
+            "output":{"output":output,"metadata":{"exit":exit}}});
+        let facts = facts(HookAgent::OpenCode, "tool.execute.after", &input);
+        assert_eq!(field(&facts, Kind::Command, "outcome"), Some(&outcome.into()), "{line}");
+        assert_eq!(field(&facts, Kind::Verification, "status"), Some(&status.into()), "{line}");
+    }
+}
+
 /// Regression: a failure that only the response reports was stored as a check that passed.
 #[test]
 fn a_response_in_the_form_of_claude_code_may_report_a_failure() {

@@ -43,8 +43,15 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     if facts.is_empty() {
         facts.extend(other_tool(used, &call, now));
     }
+    let checks = facts.iter().filter(|fact| fact.kind == Kind::Verification).count();
     for fact in &mut facts {
         set_outcome(fact, used, dialect);
+        if used.ended == HookCommandEnd::TimedOut
+            && checks == 1
+            && let (Kind::Verification, Value::Map(fields)) = (fact.kind, &mut fact.value)
+        {
+            fields.insert("status".to_owned(), "timed_out".into());
+        }
         fact.origin = FactOrigin::Hook;
         fact.place = 0;
         fact.value = with_texts(std::mem::take(&mut fact.value), lines.as_bytes());
@@ -66,15 +73,18 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
     facts
 }
 
-/// Sets the outcome of a command whose agent does not report how it ended.
+/// Sets the outcome of a command for which the lines of a transcript cannot say it.
 fn set_outcome(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
-    let unknown = dialect == TranscriptDialect::Codex && used.ended == HookCommandEnd::Unknown;
+    let outcome = match (used.ended, &used.error) {
+        (HookCommandEnd::Code(_) | HookCommandEnd::Background, _) => return,
+        (HookCommandEnd::TimedOut, _) => "timed_out",
+        (HookCommandEnd::Interrupted, _) => "interrupted",
+        (HookCommandEnd::Unknown, Some(_)) if used.interrupted => "interrupted",
+        (HookCommandEnd::Unknown, Some(_)) => "failed",
+        (HookCommandEnd::Unknown, None) => "unknown",
+    };
+    let unknown = dialect == TranscriptDialect::Codex;
     if let (Value::Map(fields), Kind::Command, true) = (&mut fact.value, fact.kind, unknown) {
-        let outcome = match &used.error {
-            Some(_) if used.interrupted => "interrupted",
-            Some(_) => "failed",
-            None => "unknown",
-        };
         fields.insert("outcome".to_owned(), outcome.into());
     }
 }
@@ -196,7 +206,9 @@ fn codex_lines(
         let code = match used.ended {
             HookCommandEnd::Code(code) => format!("Process exited with code {code}\n"),
             HookCommandEnd::Background => "Process running with session ID 0\n".to_owned(),
-            HookCommandEnd::Unknown => String::new(),
+            HookCommandEnd::Unknown | HookCommandEnd::TimedOut | HookCommandEnd::Interrupted => {
+                String::new()
+            }
         };
         let took = used.duration_ms.map(|took| Duration::from_millis(took.unsigned_abs()));
         let took = took.map(|took| format!("Wall time: {} seconds\n", took.as_secs_f64()));
