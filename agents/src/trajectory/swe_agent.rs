@@ -230,12 +230,12 @@ impl SweAgentReader {
         self.run.command(moment, ended);
         if let Some(edited) = edit::parse_edit_action(whole) {
             let applied = edit::applied(observation);
-            let open = state.open_file().or_else(|| edit::shown_file(observation));
+            let open = state.open_file();
             // An edit that was not made opened no file.
             let created = open.filter(|_| applied != Some(false));
             let path = match &edited.path {
                 Some(named) => Some(created.filter(|open| is_at(open, named)).unwrap_or(named)),
-                None => open,
+                None => open.or_else(|| edit::shown_file(observation)),
             };
             let value = fields([
                 ("tool", edited.tool.as_str().into()),
