@@ -86,6 +86,8 @@ pub(super) struct GeminiCallResult<'a> {
     pub(super) text: Cow<'a, str>,
     /// The error, if the result has one besides an output.
     pub(super) error: Option<Cow<'a, str>>,
+    /// Whether the result is an error without an output.
+    is_error: bool,
     /// The pointer from the message to the text.
     pub(super) pointer: String,
 }
@@ -96,13 +98,22 @@ impl<'a> GeminiCall<'a> {
         Value::from([("id", self.id.0.clone().into()), ("name", self.name.text().into())])
     }
 
+    /// Returns the status of the call. With a result that is only an error, it did not succeed.
+    fn end_status(&self, call_result: &GeminiCallResult<'_>) -> &str {
+        match self.status.text() {
+            Some("success") if call_result.is_error => "error",
+            status => status.unwrap_or_default(),
+        }
+    }
+
     /// Returns the result with its pointer. `base` leads to the call.
     fn result_text(&self, base: &str) -> GeminiCallResult<'a> {
         let at = format!("{base}/result");
         let raw = self.result;
         if let Some(raw) = raw.filter(|raw| raw.get().starts_with('"')) {
             let text: LenientText<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
-            return GeminiCallResult { text: text.0.unwrap_or_default(), error: None, pointer: at };
+            let text = text.0.unwrap_or_default();
+            return GeminiCallResult { text, pointer: at, ..GeminiCallResult::default() };
         }
         // A list of parts, or a single part.
         let parts = objects::<FunctionResponsePart<'_>>(raw).into_iter();
@@ -117,10 +128,13 @@ impl<'a> GeminiCall<'a> {
             let at = format!("{at}/functionResponse/response");
             return match (output.0, error.0) {
                 (Some(text), error) => {
-                    GeminiCallResult { text, error, pointer: format!("{at}/output") }
+                    let pointer = format!("{at}/output");
+                    GeminiCallResult { text, error, is_error: false, pointer }
                 }
                 (None, Some(text)) => {
-                    GeminiCallResult { text, error: None, pointer: format!("{at}/error") }
+                    let pointer = format!("{at}/error");
+                    let is_error = !text.is_empty();
+                    GeminiCallResult { text, error: None, is_error, pointer }
                 }
                 (None, None) => GeminiCallResult::default(),
             };
@@ -143,6 +157,7 @@ pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, at: Times
     work.line.at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(at);
     let name = call.name.text().unwrap_or_default();
     let call_result = call.result_text(base);
+    let status = call.end_status(&call_result);
     let display: ResultDisplay<'_> = object(call.result_display);
     // In some versions each sub-agent is a tool with its own name.
     let is_agent = matches!(name, "invoke_agent" | "delegate_to_agent")
@@ -219,7 +234,7 @@ fn command(
     base: &str,
 ) {
     let line = arguments.command.text().unwrap_or_default();
-    let status = call.status.text().unwrap_or_default();
+    let status = call.end_status(call_result);
     let end = shell::ended(status, &call_result.text, call_result.error.as_deref());
     let refused = end.outcome == REFUSED;
     let directory =
@@ -360,10 +375,10 @@ fn agent(
         Some("cancelled") => Some("interrupted"),
         _ => agent_result(&call_result.text).map(|(_, status)| status),
     };
-    let status = match call.status.text() {
+    let status = match call.end_status(call_result) {
         // A call succeeds also if its agent failed.
-        Some("success") => ended.unwrap_or("completed"),
-        Some("cancelled") => "interrupted",
+        "success" => ended.unwrap_or("completed"),
+        "cancelled" => "interrupted",
         _ => "failed",
     };
     let result = match display.result.text() {

@@ -585,6 +585,25 @@ fn an_edit_is_made_if_its_result_says_so() {
     }
 }
 
+/// Regression: a call with the status `success` and only an error was finished.
+#[test]
+fn a_call_whose_result_is_only_an_error_failed() {
+    let error = json!({"error": "the disk is full"});
+    let args = json!({"file_path": "/w/a.rs", "command": "cargo test"});
+    let calls = ["run_shell_command", "write_file", "mcp_files_list"];
+    let calls = calls.map(|name| call(3, name, name, &args, "success", &error));
+    let piece = read(&lines(&[meta(), gemini(2, "m1", &json!(calls))]));
+    assert_eq!(of_kind(&piece, Kind::Code).len(), 0);
+    for (kind, id) in [
+        (Kind::Command, "run_shell_command"),
+        (Kind::Tool, "write_file"),
+        (Kind::Tool, "mcp_files_list"),
+    ] {
+        let fact = last_version(&piece, kind, id);
+        assert_eq!(text(fact, "outcome").as_deref(), Some("failed"), "{id}");
+    }
+}
+
 /// Regression: to-dos that are no list dropped all tasks.
 #[test]
 fn to_dos_that_are_no_list_change_no_task() {
