@@ -23,8 +23,8 @@ pub(super) fn read(response: &Value) -> CommandResponse {
     CommandResponse { ended, output: output.to_owned() }
 }
 
-/// Reads in the output of a command of OpenCode without an exit code whether OpenCode stopped it. It
-/// adds this after the output.
+/// Reads whether OpenCode stopped a command that has no exit code. OpenCode says so after the
+/// output.
 pub(super) fn with_stop(response: CommandResponse) -> CommandResponse {
     let about = || {
         let text = response.output.trim_end().strip_suffix("\n</bash_metadata>")?;
