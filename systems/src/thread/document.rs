@@ -1,6 +1,7 @@
 //! Reads a history from text: a list, JSON Lines, or a field of a request.
 
 use super::raw_json::{RawObject, compact, list, written_list};
+use super::sanitize::CacheMarks;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -102,6 +103,23 @@ impl HistoryDocument {
         let HistoryLayout::Field(whole, _) = &self.shape else { return false };
         RawObject::parse(whole)
             .is_some_and(|whole| NAMES.iter().any(|name| whole.get(name).is_some()))
+    }
+
+    /// Returns the marks of the cache that a request of Anthropic has before its messages: in its
+    /// tools and its instructions.
+    #[must_use]
+    pub fn cache_marks(&self) -> CacheMarks {
+        let mut marks = CacheMarks::default();
+        let HistoryLayout::Field(whole, _) = &self.shape else { return marks };
+        let Some(whole) = RawObject::parse(whole) else { return marks };
+        for json in ["tools", "system"].iter().filter_map(|field| whole.list(field)).flatten() {
+            let block = RawObject::parse(json);
+            let mark = block.as_ref().and_then(|block| block.object("cache_control"));
+            let Some(mark) = mark else { continue };
+            marks.count += 1;
+            marks.has_short |= mark.text("ttl").as_deref() != Some("1h");
+        }
+        marks
     }
 
     /// Returns the number of the first line that is not JSON, counted from 1, if there is one. If

@@ -29,8 +29,8 @@ pub use fault::{FaultKind, Remedy, ThreadFault};
 pub use header::{CallState, PendingCall, ThreadLease, ThreadReset};
 pub use message_format::{CallResult, MessageFormat, NO_RESULT};
 pub use sanitize::{
-    KNOWN_FORMS, OrphanPolicy, SanitizeError, SanitizeOptions, SanitizedHistory, form_of,
-    sanitize_history,
+    CacheMarks, KNOWN_FORMS, OrphanPolicy, SanitizeError, SanitizeOptions, SanitizedHistory,
+    form_of, sanitize_history,
 };
 pub use sanitize_thread::SanitizedThread;
 pub use stored_thread::{StoredMessage, Thread, ThreadStatus};

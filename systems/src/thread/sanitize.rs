@@ -4,7 +4,7 @@ use super::action::SanitizeAction;
 use super::fault::{FaultKind, ThreadFault};
 use super::message_format::{
     CallResult, CheckedMessage, FormatEvidence, MessageContext, MessageFormat, check_message,
-    describe_unknown, evidence, holds_message, provider_calls,
+    describe_unknown, evidence, has_cache_mark, holds_message, provider_calls,
 };
 use super::raw_json::RawObject;
 use super::sanitize_plan::SanitizePlan;
@@ -33,6 +33,18 @@ pub struct SanitizeOptions {
     /// Whether the history continues items that the provider stored, as with OpenAI's
     /// `previous_response_id`. Then a result may belong to a call among them.
     pub continues: bool,
+    /// The marks of the cache before the history, in a request of Anthropic.
+    pub marks: CacheMarks,
+}
+
+/// The marks of the cache in the tools and the instructions of a request of Anthropic, which come
+/// before its messages and count together with theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheMarks {
+    /// The number of marks.
+    pub count: usize,
+    /// Whether one of them is for less than an hour.
+    pub has_short: bool,
 }
 
 /// Why a history cannot be sanitised.
@@ -149,7 +161,21 @@ fn shown_form(
         let seems = describe_unknown(texts[*index]);
         return Err(SanitizeError::UnknownForm { index: *index, seems });
     }
-    Ok(strong.map(|(_, form)| form).or(weak).unwrap_or_default())
+    let shown = strong.map(|(_, form)| form).or(weak);
+    Ok(shown.unwrap_or_else(|| form_of_marks(objects)))
+}
+
+/// Returns the format of messages that several formats can have, by the marks of the cache: of the
+/// supported APIs, only Anthropic's has them.
+fn form_of_marks(objects: &[Option<RawObject<'_>>]) -> MessageFormat {
+    let is_role = |role: &str| ["user", "assistant", "system"].contains(&role);
+    let is_turn = |object: &RawObject<'_>| object.text("role").is_some_and(|role| is_role(&role));
+    let messages = || objects.iter().flatten();
+    if messages().all(is_turn) && messages().any(has_cache_mark) {
+        MessageFormat::Anthropic
+    } else {
+        MessageFormat::Plain
+    }
 }
 
 /// Sanitises a history.

@@ -33,7 +33,7 @@ impl<'a> SanitizePlan<'a> {
         mut checked: Vec<CheckedMessage<'a>>,
         options: &'a SanitizeOptions,
     ) -> Self {
-        tidy_together(form, &mut checked);
+        tidy_together(form, &mut checked, options.marks);
         let pairs = CallResultPairs::new(form, &checked);
         repair_ids::rename_ids(form, &mut checked, &pairs);
         let first_reference = checked.iter().position(|one| refers_to_item(form, &one.text));

@@ -220,8 +220,8 @@ fn sanitize_stored(
     let known = pending.iter().filter_map(|call| Some((call.id.clone(), call.outcome()?)));
     let mut results: BTreeMap<String, CallResult> = known.collect();
     results.extend(options.results.clone());
-    let SanitizeOptions { orphans, continues, .. } = *options;
-    let options = SanitizeOptions { orphans, results, continues };
+    let SanitizeOptions { orphans, continues, marks, .. } = *options;
+    let options = SanitizeOptions { orphans, results, continues, marks };
     let texts: Vec<&str> = kept.iter().map(|message| message.text.as_str()).collect();
     sanitize_history(&texts, &options).map_err(|refused| Error::invalid(refused.to_string()))
 }

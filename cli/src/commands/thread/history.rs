@@ -13,7 +13,8 @@ use crate::report::thread::{
 use crate::verb::{Opened, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_systems::thread::{
-    AppendGuard, AppendOptions, OrphanPolicy, SanitizeOptions, Thread, form_of, sanitize_history,
+    AppendGuard, AppendOptions, HistoryDocument, OrphanPolicy, SanitizeOptions, Thread, form_of,
+    sanitize_history,
 };
 use std::path::PathBuf;
 
@@ -157,16 +158,26 @@ impl Verb for ThreadShowArgs {
     }
 }
 
-/// Returns the messages of a thread, also those that are held back, or of a file; and whether they
-/// continue items that the provider stored.
-fn messages(of: &ThreadSourceArgs, context: &Context) -> Result<(Vec<String>, bool), CommandError> {
+/// Returns the messages of a thread, also those that are held back, or of a file; and the options
+/// that their request shows.
+fn messages(
+    of: &ThreadSourceArgs,
+    context: &Context,
+) -> Result<(Vec<String>, SanitizeOptions), CommandError> {
     let Some(name) = &of.thread else {
         let document = read_history(context, of.file())?;
-        let continues = document.continues();
-        return Ok((document.messages, continues));
+        let options = options_of(&document, SanitizeOptions::default());
+        return Ok((document.messages, options));
     };
     let thread = open(context, name)?;
-    Ok((messages_of(thread.messages(&thread.session().head()?)?, true), false))
+    let messages = messages_of(thread.messages(&thread.session().head()?)?, true);
+    Ok((messages, SanitizeOptions::default()))
+}
+
+/// Returns these options with what the request around a history shows.
+fn options_of(document: &HistoryDocument, options: SanitizeOptions) -> SanitizeOptions {
+    let (continues, marks) = (document.continues(), document.cache_marks());
+    SanitizeOptions { continues, marks, ..options }
 }
 
 impl Verb for ThreadCheckArgs {
@@ -175,8 +186,7 @@ impl Verb for ThreadCheckArgs {
     type Report = ThreadCheckReport;
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
-        let (messages, continues) = messages(&self.of, context)?;
-        let options = SanitizeOptions { continues, ..SanitizeOptions::default() };
+        let (messages, options) = messages(&self.of, context)?;
         let found = sanitize_history(&messages, &options);
         let found = found.map_err(|error| refused_messages(&self.of.title(), error))?;
         if !found.is_clean() {
@@ -208,7 +218,7 @@ impl Verb for ThreadSanitizeArgs {
         }
         let file = self.of.file();
         let document = read_history(context, file)?;
-        let options = SanitizeOptions { continues: document.continues(), ..options };
+        let options = options_of(&document, options);
         let done = sanitize_history(&document.messages, &options);
         let done = done.map_err(|error| refused_messages(&input_name(file), error))?;
         let written = document.write(&done.messages);

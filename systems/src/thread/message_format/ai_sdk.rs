@@ -121,6 +121,17 @@ fn tidy_part(
         tidied.changed = true;
         return tidy_part(&part.write(), checked, tidied, by_provider);
     }
+    // Version 4 of the SDK has another name for the type of a file.
+    if part.text("type").as_deref() == Some("file")
+        && part.get("mediaType").is_none()
+        && let Some(kind) = part.get("mimeType").map(str::to_owned)
+    {
+        part.remove("mimeType");
+        part.set("mediaType", kind);
+        checked.note_repaired(FaultKind::MalformedBlock, None);
+        tidied.changed = true;
+        return tidy_part(&part.write(), checked, tidied, by_provider);
+    }
     let id = id_in(&part, "toolCallId");
     match part.text("type").unwrap_or_default().as_ref() {
         // The parts of a result name the sources too, and a message cannot.

@@ -5,19 +5,55 @@ use super::blocks::{NormalizedBlocks, put_blocks, split, trimmed_end, without_bl
 use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks};
 use super::{
-    CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
-    as_object, content, id_in, is_blank, is_block, nonempty_text, own_id, typed, typed_text,
+    CheckedMessage, ContentField, FAILED, MessageFormat, MessageProblem, MessageRole, ToolCallPart,
+    ToolResultPart, as_object, content, id_in, is_blank, is_block, nonempty_text, own_id, typed,
+    typed_text,
 };
-use crate::thread::fault::FaultKind;
+use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::raw_json::{RawObject, list, quoted, written_list};
+use crate::thread::sanitize::CacheMarks;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub(super) fn check_message<'a>(
     text: &'a str,
-    mut object: RawObject<'_>,
+    object: RawObject<'_>,
     last: bool,
 ) -> CheckedMessage<'a> {
+    let Some(whole) = without_other_fields(&object, &MESSAGE_FIELDS) else {
+        return check_turn(text, object, last);
+    };
+    let id = own_id(&object);
+    let Some(object) = RawObject::parse(&whole) else { return check_turn(text, object, last) };
+    let mut checked = check_turn(&whole, object, last);
+    if checked.is_unusable {
+        // The other fields may have the content of the message.
+        return CheckedMessage { text: Cow::Borrowed(text), id, ..checked };
+    }
+    checked.note_repaired(FaultKind::MalformedBlock, None);
+    CheckedMessage { text: Cow::Owned(checked.text.into_owned()), id, ..checked }
+}
+
+/// The fields of a message, and the calls of OpenAI, which become blocks. Only instructions have
+/// the last two.
+const MESSAGE_FIELDS: [&str; 5] = ["role", "content", "tool_calls", "clear_at", "output_config"];
+
+/// Returns the object without fields other than these, because the API refuses them: "Extra inputs
+/// are not permitted". `None` if it has no others.
+fn without_other_fields(object: &RawObject<'_>, fields: &[&str]) -> Option<String> {
+    let names = object.names();
+    let refused: Vec<&str> = names.into_iter().filter(|name| !fields.contains(name)).collect();
+    if refused.is_empty() {
+        return None;
+    }
+    let mut object = object.clone();
+    for name in refused {
+        object.remove(name);
+    }
+    Some(object.write())
+}
+
+fn check_turn<'a>(text: &'a str, mut object: RawObject<'_>, last: bool) -> CheckedMessage<'a> {
     let mut checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     checked.role = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
@@ -38,6 +74,8 @@ pub(super) fn check_message<'a>(
                 return checked.into_unusable(FaultKind::EmptyMessage);
             }
         }
+        // Instructions may only change the configuration of the output.
+        ContentField::Nothing if object.object("output_config").is_some() => return checked,
         ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
         ContentField::Blocks(_) | ContentField::Other(_) => {
             let given = object.get("content").unwrap_or_default();
@@ -140,38 +178,85 @@ const REFUSED_TYPES: [&str; 12] = [
 ];
 
 /// The types of blocks that a result can contain.
-const RESULT_TYPES: [&str; 5] = ["text", "image", "document", "search_result", "tool_reference"];
+const RESULT_TYPES: [&str; 6] =
+    ["text", "image", "document", "search_result", "tool_reference", "browser_state"];
 
-/// Fields that clients add to blocks of these types, and that the API refuses.
-const REFUSED_FIELDS: [(&str, &[&str]); 4] = [
-    ("text", &["id", "index", "parsed_output"]),
-    ("thinking", &["id", "index", CACHE_MARK]),
-    ("redacted_thinking", &["id", "index", CACHE_MARK]),
-    ("tool_use", &["index", "partial_json", "text"]),
+/// All fields of blocks of these types. A block without the second one is not changed.
+const FIELDS: [(&str, &[&str]); 6] = [
+    ("text", &["type", "text", "citations", CACHE_MARK]),
+    ("thinking", &["type", "thinking", "signature"]),
+    ("redacted_thinking", &["type", "data"]),
+    ("tool_use", &["type", "name", "id", "input", "caller", "toolset_name", CACHE_MARK]),
+    ("image", &["type", "source", "transformations", CACHE_MARK]),
+    ("document", &["type", "source", "title", "context", "citations", CACHE_MARK]),
 ];
 
-/// Returns the block without the fields that the API refuses; `None` if it has none of them.
+/// Returns the block without the fields that clients and other APIs add to it, and that the API
+/// refuses; `None` if it has none of them.
 fn without_refused_fields(json: &str) -> Option<String> {
     let mut block = RawObject::parse(json)?;
-    let (_, names) = REFUSED_FIELDS.iter().find(|(kind, _)| is_a(&block, kind))?;
-    if !names.iter().any(|name| block.has(name)) {
-        return None;
+    let (kind, fields) = FIELDS.iter().find(|(kind, _)| is_a(&block, kind))?;
+    block.get(fields.get(1)?)?;
+    if *kind == "tool_use" {
+        move_field(&mut block, &["arguments", "args"], "input");
     }
-    for name in *names {
-        block.remove(name);
-    }
-    Some(block.write())
+    without_other_fields(&block, fields)
+}
+
+/// Gives the first of these fields that has a value this other name, if the block has no field of
+/// that name. Returns whether it did.
+fn move_field(block: &mut RawObject<'_>, from: &[&str], to: &str) -> bool {
+    let found = from.iter().find_map(|name| Some((*name, block.get(name)?.to_owned())));
+    let Some((name, value)) = found.filter(|_| block.get(to).is_none()) else { return false };
+    block.remove(name);
+    block.set(to, value);
+    true
 }
 
 /// Returns whether only a message of the user can contain this block.
 fn is_for_user(block: &RawObject<'_>) -> bool {
-    is_a(block, "document") || is_a(block, "image") && !lacks_image(block)
+    (is_a(block, "document") || is_a(block, "image")) && !is_refused_file(block)
 }
 
-/// Returns whether a block of an image has none.
-fn lacks_image(block: &RawObject<'_>) -> bool {
-    let source = block.object("source");
-    source.is_none_or(|source| source.text("data").is_some_and(|data| data.is_empty()))
+/// Returns whether this is a block of an image or a document that has none, or one of a type that
+/// the API refuses.
+fn is_refused_file(block: &RawObject<'_>) -> bool {
+    let types: &[&str] = match block.text("type").as_deref() {
+        Some("image") => &["image/jpeg", "image/png", "image/gif", "image/webp"],
+        Some("document") => &["application/pdf"],
+        _ => return false,
+    };
+    let Some(source) = block.object("source") else { return true };
+    let is_type = |kind: Cow<'_, str>| types.contains(&&*kind);
+    source.text("data").is_some_and(|data| data.is_empty())
+        || source.text("type").as_deref() == Some("base64")
+            && !source.text("media_type").is_some_and(is_type)
+}
+
+/// Returns the id of a use of a server tool that the API refuses, in the use or in its result, and
+/// the block with an accepted id. One id always gets the same other one.
+fn with_server_id(block: &RawObject<'_>) -> Option<(String, String)> {
+    const BEGIN: &str = "srvtoolu_";
+    let kind = block.text("type")?;
+    let field = match &*kind {
+        "server_tool_use" => "id",
+        "mcp_tool_result" => return None,
+        kind if kind.ends_with("_tool_result") => "tool_use_id",
+        _ => return None,
+    };
+    let id = Some(id_in(block, field)).filter(|id| !id.is_empty())?;
+    let is_plain = |next: char| next.is_ascii_alphanumeric() || next == '_';
+    let rest = id.strip_prefix(BEGIN);
+    if rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_plain)) {
+        return None;
+    }
+    let plain = |next: char| if is_plain(next) { next } else { '_' };
+    let rest = rest.unwrap_or(&id);
+    let rest: String = if rest.is_empty() { "_" } else { rest }.chars().map(plain).collect();
+    let mut block = block.clone();
+    block.set(field, quoted(&format!("{BEGIN}{rest}")));
+    let renamed = block.write();
+    Some((id, renamed))
 }
 
 fn text_block(said: &str) -> String {
@@ -191,6 +276,12 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
     let Some(mut block) = RawObject::parse(json).filter(|_| is_block(json)) else {
         return tidied.keep_text(json, text_block);
     };
+    if let Some((id, renamed)) = with_server_id(&block) {
+        let renaming = MessageProblem::new(FaultKind::RefusedId, Some(&id), Remedy::Renamed);
+        checked.problems.push(renaming);
+        tidied.changed = true;
+        return tidy_block(&renamed, checked, tidied);
+    }
     let kind = block.text("type").unwrap_or_default().into_owned();
     match kind.as_str() {
         "text" if is_blank(&block) => tidied.leave_out(FaultKind::EmptyMessage, None),
@@ -201,7 +292,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
             tidied.leave_out(FaultKind::UnsignedThinking, None);
         }
         "reasoning" => tidied.leave_out(FaultKind::UnsignedThinking, None),
-        "image" if lacks_image(&block) => tidied.keep_text(json, text_block),
+        "image" | "document" if is_refused_file(&block) => tidied.keep_text(json, text_block),
         kind if REFUSED_TYPES.contains(&kind) => tidied.keep_text(json, text_block),
         "tool_use" => {
             let id = id_in(&block, "id");
@@ -241,12 +332,52 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
     }
 }
 
+/// Removes the fields of a result that only label it in other APIs. Returns whether there were any.
+fn remove_labels(block: &mut RawObject<'_>) -> bool {
+    const LABELS: [&str; 6] = ["id", "index", "name", "status", "toolName", "tool_name"];
+    let labels: Vec<&str> = LABELS.into_iter().filter(|name| block.has(name)).collect();
+    if block.text("status").as_deref() == Some("error") && !block.has("is_error") {
+        block.set("is_error", "true".to_owned());
+    }
+    for name in &labels {
+        block.remove(name);
+    }
+    !labels.is_empty()
+}
+
+/// Returns a block of a result without the fields that the API refuses, or its text if it is an
+/// image or a document of a refused type; `None` if nothing changes.
+fn tidied_inner(json: &str) -> Option<String> {
+    let converted = ACCEPTED.with_accepted_type(json);
+    let given = converted.as_deref().unwrap_or(json);
+    let whole = without_refused_fields(given);
+    let given = whole.as_deref().unwrap_or(given);
+    if RawObject::parse(given).is_some_and(|block| is_refused_file(&block)) {
+        return Some(text_block(given));
+    }
+    whole.or(converted)
+}
+
 /// Repairs a result. Returns the fault; `None` if it is valid.
 fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
+    let mut wrong = remove_labels(block).then_some(FaultKind::MalformedResult);
+    if move_field(block, &["output", "result"], "content") {
+        wrong = Some(FaultKind::MalformedResult);
+    }
     let is_empty = block.list("content").is_some_and(|blocks| blocks.is_empty());
     let is_given = block.has("content") && !is_empty;
-    let mut wrong =
-        (is_given && super::repair_result(block, "content")).then_some(FaultKind::MalformedResult);
+    if is_given && super::repair_result(block, "content") {
+        wrong = Some(FaultKind::MalformedResult);
+    }
+    let blocks = block.list("content").unwrap_or_default();
+    let inner: Vec<Option<String>> = blocks.iter().map(|json| tidied_inner(json)).collect();
+    if inner.iter().any(Option::is_some) {
+        let pairs = inner.into_iter().zip(blocks);
+        let blocks: Vec<String> =
+            pairs.map(|(new, json)| new.unwrap_or_else(|| json.to_owned())).collect();
+        block.set("content", written_list(&blocks));
+        wrong = Some(FaultKind::MalformedResult);
+    }
     let blocks = block.list("content").unwrap_or_default();
     if let Some(blocks) = repair_result_blocks(&blocks, &ACCEPTED, &RESULT_TYPES) {
         block.set("content", written_list(&blocks));
@@ -386,10 +517,16 @@ pub(super) fn pair_server_tools(checked: &mut [CheckedMessage<'_>]) {
     }
 }
 
-/// Removes the mark of the cache from all but the last four blocks that have one: the API refuses
-/// more.
-pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>]) {
-    let mut left = 4;
+/// Returns whether a block of this message has a mark of the cache.
+pub(in crate::thread) fn has_cache_mark(object: &RawObject<'_>) -> bool {
+    let blocks = object.list("content").unwrap_or_default();
+    blocks.into_iter().filter_map(RawObject::parse).any(|block| block.get(CACHE_MARK).is_some())
+}
+
+/// Removes the mark of the cache from all but the last blocks that have one: the API refuses more
+/// than four, together with those before the messages.
+pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>], before: CacheMarks) {
+    let mut left = 4_usize.saturating_sub(before.count);
     repair_marks(checked.iter_mut().rev(), FaultKind::CacheMarks, |object| {
         unmarked(object, &mut left, MAX_MARK_DEPTH)
     });
@@ -397,8 +534,8 @@ pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>]) {
 
 /// Takes the time of an hour from marks of the cache that follow a mark of five minutes: the API
 /// refuses this order.
-pub(super) fn order_cache_marks(checked: &mut [CheckedMessage<'_>]) {
-    let mut is_short = false;
+pub(super) fn order_cache_marks(checked: &mut [CheckedMessage<'_>], before: CacheMarks) {
+    let mut is_short = before.has_short;
     repair_marks(checked.iter_mut(), FaultKind::MalformedBlock, |object| {
         with_ordered_marks(object, &mut is_short, MAX_MARK_DEPTH)
     });

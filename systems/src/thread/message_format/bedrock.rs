@@ -1,6 +1,7 @@
 //! Bedrock's Converse API: a content block is an object with one field, whose name is its type.
 
 use super::blocks::{NormalizedBlocks, trimmed_end, trimmed_text, without_blocks};
+use super::image_block::shown_type;
 use super::{
     CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
     as_object, content, id_in, is_blank, nonempty_text, own_id,
@@ -126,6 +127,8 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         tidied.leave_out(FaultKind::EmptyMessage, None);
     } else if let Some(named) = with_accepted_name(&block) {
         tidied.put(named, FaultKind::RefusedName, None);
+    } else if let Some(image) = with_accepted_format(&block) {
+        tidied.put(image, FaultKind::MalformedBlock, None);
     } else if BLOCKS.iter().any(|name| block.get(name).is_some()) {
         tidied.keep(json);
     } else {
@@ -151,11 +154,46 @@ fn with_accepted_name(block: &RawObject<'_>) -> Option<String> {
     Some(block.write())
 }
 
+/// Returns a block of an image with a format that the service accepts and that the data show.
+/// `None` if nothing changes.
+fn with_accepted_format(block: &RawObject<'_>) -> Option<String> {
+    let mut image = block.object("image")?;
+    let given = image.text("format")?.to_ascii_lowercase();
+    let bytes = image.object("source").and_then(|source| shown_type(&source.text("bytes")?));
+    let kind = bytes.unwrap_or(&given);
+    let kind = kind.strip_prefix("image/").unwrap_or(kind);
+    let kind = quoted(if kind == "jpg" { "jpeg" } else { kind });
+    if image.get("format") == Some(kind.as_str()) {
+        return None;
+    }
+    image.set("format", kind);
+    let image = image.write();
+    let mut block = block.clone();
+    block.set("image", image);
+    Some(block.write())
+}
+
+/// Returns the status for a result whose own one the service refuses; `None` if nothing changes.
+fn accepted_status(result: &RawObject<'_>) -> Option<&'static str> {
+    let given = result.text("status")?;
+    if matches!(&*given, "success" | "error") {
+        return None;
+    }
+    let given = given.to_ascii_lowercase();
+    let has_failed = given.contains("err") || given.contains("fail");
+    Some(if has_failed { "error" } else { "success" })
+}
+
 /// Repairs a result. Returns the fault; `None` if it is valid.
 fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
     const BLOCKS: [&str; 6] = ["json", "text", "image", "document", "video", "searchResult"];
     let given = result.get("content").unwrap_or("[]").to_owned();
-    let mut wrong = result.get("content").is_none().then_some(FaultKind::MalformedResult);
+    let status = accepted_status(result);
+    let is_wrong = result.get("content").is_none() || status.is_some();
+    let mut wrong = is_wrong.then_some(FaultKind::MalformedResult);
+    if let Some(status) = status {
+        result.set("status", quoted(status));
+    }
     let blocks = list(&given).unwrap_or_else(|| {
         wrong = Some(FaultKind::MalformedResult);
         vec![given.as_str()]
@@ -178,9 +216,12 @@ fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
             Some(block) if block.has("json") && block.object("json").is_none() => {
                 text_block(block.get("json").unwrap_or_default())
             }
-            Some(_) => {
-                kept.push(json.to_owned());
-                continue;
+            Some(block) => {
+                let Some(image) = with_accepted_format(&block) else {
+                    kept.push(json.to_owned());
+                    continue;
+                };
+                image
             }
             None => match text(json) {
                 Some(said) if said.trim().is_empty() => {

@@ -127,8 +127,10 @@ fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
 /// Returns whether this is a type of items of the Responses API, other than messages.
 pub(super) fn is_item(kind: &str) -> bool {
     const ENDS: [&str; 3] = ["_call", "_output", "_response"];
-    const WHOLE: [&str; 4] =
-        ["reasoning", "item_reference", "mcp_list_tools", "mcp_approval_request"];
+    const WHOLE: [&str; 8] = [
+        "reasoning", "item_reference", "mcp_list_tools", "mcp_approval_request", "program",
+        "additional_tools", "agent_message", "configuration_update",
+    ];
     WHOLE.contains(&kind)
         || kind.starts_with("compaction")
         || ENDS.iter().any(|end| kind.ends_with(end))
@@ -164,7 +166,9 @@ fn of_content(object: &RawObject<'_>, otherwise: FormatEvidence) -> FormatEviden
             "input_text" | "output_text" | "input_image" | "input_file" => {
                 FormatEvidence::Weak(MessageFormat::OpenaiResponses)
             }
-            "file" if block.has("mediaType") => FormatEvidence::Weak(MessageFormat::AiSdk),
+            "file" if block.has("mediaType") || block.has("mimeType") => {
+                FormatEvidence::Weak(MessageFormat::AiSdk)
+            }
             "reasoning" if block.has("text") => FormatEvidence::Weak(MessageFormat::AiSdk),
             "image" if block.has("image") => FormatEvidence::Weak(MessageFormat::AiSdk),
             "image" if block.has("source") => FormatEvidence::Weak(MessageFormat::Anthropic),

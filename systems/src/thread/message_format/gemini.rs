@@ -95,6 +95,23 @@ fn without_address(part: &RawObject<'_>) -> Option<String> {
     Some(part.write())
 }
 
+/// Splits a part with values in several type fields, because the API accepts only one: "oneof field
+/// 'data' is already set". The first of the two parts has the text, or the first value, and whether
+/// it is a thought. `None` for other parts.
+fn members(part: &RawObject<'_>) -> Option<[String; 2]> {
+    let mut given = PARTS.iter().filter(|name| part.get(name).is_some());
+    let (first, _) = (given.next()?, given.next()?);
+    let (mut one, mut rest) = (part.clone(), part.clone());
+    for name in part.names() {
+        if name == *first || name == "thought" && *first == "text" {
+            rest.remove(name);
+        } else {
+            one.remove(name);
+        }
+    }
+    Some([one.write(), rest.write()])
+}
+
 /// Adds a part to `tidied` as far as it is valid, and its call or result to `checked`.
 fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut part) = RawObject::parse(json) else {
@@ -116,6 +133,11 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         tidied.changed = true;
         checked.note_repaired(FaultKind::MalformedBlock, None);
         return tidy_part(&part.write(), checked, tidied);
+    }
+    if let Some(parts) = members(&part) {
+        tidied.changed = true;
+        checked.note_repaired(FaultKind::MalformedBlock, None);
+        return parts.iter().for_each(|part| tidy_part(part, checked, tidied));
     }
     if let Some(field) = call_field(&part) {
         let Some(mut call) = part.object(field) else { return };

@@ -22,13 +22,19 @@ impl ImageForm {
         if form == Some(self) {
             return None;
         }
+        let address = with_shown_type(address);
         let address_json = quoted(&address);
         Some(match self {
             Self::Chat => {
                 format!(r#"{{"type":"image_url","image_url":{{"url":{address_json}}}}}"#)
             }
             Self::Responses => format!(r#"{{"type":"input_image","image_url":{address_json}}}"#),
-            Self::Anthropic => format!(r#"{{"type":"image","source":{}}}"#, source(&address)?),
+            Self::Anthropic => {
+                let mark = block.get("cache_control");
+                let mark = mark.map(|mark| format!(r#","cache_control":{mark}"#));
+                let (source, mark) = (source(&address)?, mark.unwrap_or_default());
+                format!(r#"{{"type":"image","source":{source}{mark}}}"#)
+            }
         })
     }
 
@@ -111,12 +117,34 @@ fn address(block: &RawObject<'_>) -> Option<(Option<ImageForm>, String)> {
                 let is_web = !url.starts_with(DATA);
                 return Some((is_web.then_some(ImageForm::Anthropic), url.into_owned()));
             }
-            let (kind, data) = (source.text("media_type")?, source.text("data")?);
-            let is_refused = kind == "image/jpg" || data.starts_with(DATA);
-            Some(((!is_refused).then_some(ImageForm::Anthropic), within(&kind, &data)))
+            let (given, data) = (source.text("media_type"), source.text("data")?);
+            let kind = shown_type(&data).or(given.as_deref())?;
+            let is_refused = given.as_deref() != Some(kind) || kind == "image/jpg";
+            let is_refused = is_refused || data.starts_with(DATA);
+            Some(((!is_refused).then_some(ImageForm::Anthropic), within(kind, &data)))
         }
         _ => None,
     }
+}
+
+/// Returns the type of an image that the beginning of its data in base64 shows. Anthropic and
+/// Bedrock refuse an image that is named as another type.
+pub(super) fn shown_type(data: &str) -> Option<&'static str> {
+    let is_webp = || data.starts_with("UklGR") && data.get(12..16) == Some("RUJQ");
+    match () {
+        () if data.starts_with("/9j/") => Some("image/jpeg"),
+        () if data.starts_with("iVBORw0KGgo") => Some("image/png"),
+        () if data.starts_with("R0lGOD") => Some("image/gif"),
+        () if is_webp() => Some("image/webp"),
+        () => None,
+    }
+}
+
+/// Returns an address with the type that its data show, if it contains them.
+fn with_shown_type(address: String) -> String {
+    let parts = address.strip_prefix(DATA).and_then(|it| it.split_once(";base64,"));
+    let shown = parts.and_then(|(_, data)| Some(within(shown_type(data)?, data)));
+    shown.unwrap_or(address)
 }
 
 /// Returns the address that contains these data, which may be such an address themselves.

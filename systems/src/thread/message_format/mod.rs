@@ -17,6 +17,7 @@ mod recover_content;
 mod result_text;
 mod rewrite_ids;
 
+pub(super) use anthropic::has_cache_mark;
 pub(super) use blocks::{SplitMessage, results_message, split, with_blocks};
 pub(super) use call_id_rule::CallIdRule;
 pub(super) use foreign_format::describe_unknown;
@@ -30,6 +31,7 @@ pub(super) use rewrite_ids::{CallIdChanges, ResultIdChange, with_ids};
 
 use super::fault::{FaultKind, Remedy};
 use super::raw_json::{RawObject, quoted, text};
+use super::sanitize::CacheMarks;
 use forge_store::model::replace_lone_surrogates;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -390,12 +392,17 @@ pub(super) fn server_tool_halves(form: MessageFormat, text: &str) -> Vec<ServerT
 
 /// Repairs what the provider refuses in a message because of other messages: halves of the uses of
 /// server tools, too many or badly ordered marks of the cache, and repeated ids of items.
-pub(super) fn tidy_together(form: MessageFormat, checked: &mut [CheckedMessage<'_>]) {
+/// `marks`: the marks of the cache before the messages.
+pub(super) fn tidy_together(
+    form: MessageFormat,
+    checked: &mut [CheckedMessage<'_>],
+    marks: CacheMarks,
+) {
     match form {
         MessageFormat::Anthropic => {
             anthropic::pair_server_tools(checked);
-            anthropic::limit_cache_marks(checked);
-            anthropic::order_cache_marks(checked);
+            anthropic::limit_cache_marks(checked, marks);
+            anthropic::order_cache_marks(checked, marks);
         }
         MessageFormat::OpenaiResponses => openai_responses::drop_repeated_ids(checked),
         _ => {}

@@ -91,14 +91,20 @@ fn move_files(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> b
 /// The types of blocks that only a message of the user can contain.
 const USER_TYPES: [&str; 3] = ["image_url", "input_audio", "file"];
 
-/// Replaces the characters in the name of a speaker that the API refuses. Returns whether there
-/// were any.
+/// Replaces the characters in the name of a speaker that the API refuses, cuts a long name and
+/// removes an empty one. Returns whether it changed.
 fn tidy_name(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
+    const LONGEST: usize = 64;
     let is_refused = |next: char| next.is_whitespace() || "<|\\/>".contains(next);
-    let Some(name) = nonempty_text(object, "name").filter(|name| name.contains(is_refused)) else {
+    let Some(name) = object.text("name").map(Cow::into_owned) else { return false };
+    let accepted: String = name.replace(is_refused, "_").chars().take(LONGEST).collect();
+    if accepted.is_empty() {
+        object.remove("name");
+    } else if accepted == name {
         return false;
-    };
-    object.set("name", quoted(&name.replace(is_refused, "_")));
+    } else {
+        object.set("name", quoted(&accepted));
+    }
     checked.note_repaired(FaultKind::RefusedName, None);
     true
 }
@@ -173,6 +179,8 @@ fn function_result<'a>(
 ) -> CheckedMessage<'a> {
     let whole = match content(&object, "content") {
         ContentField::Text(_) => None,
+        // The API accepts null.
+        ContentField::Nothing if object.has("content") && object.list("content").is_none() => None,
         ContentField::Nothing => Some(quoted("")),
         ContentField::Blocks(_) | ContentField::Other(_) => {
             Some(quoted(object.get("content").unwrap_or_default()))

@@ -11,7 +11,7 @@ use super::{
     typed_text,
 };
 use crate::thread::fault::FaultKind;
-use crate::thread::raw_json::{RawObject, quoted, written_list};
+use crate::thread::raw_json::{RawObject, quoted, text, written_list};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -97,7 +97,8 @@ fn item_id(text: &str) -> Option<String> {
 
 /// The types of items that may come from the model, besides calls. A reference may be to such an
 /// item.
-const FROM_MODEL: [&str; 3] = ["mcp_approval_request", "mcp_list_tools", "item_reference"];
+const FROM_MODEL: [&str; 5] =
+    ["mcp_approval_request", "mcp_list_tools", "item_reference", "program", "agent_message"];
 
 fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let checked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
@@ -148,13 +149,29 @@ fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a
 /// Checks reasoning. Its summary must be a list.
 fn reasoning<'a>(checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let mut checked = CheckedMessage { role: MessageRole::Reasoning, ..checked };
-    if object.list("summary").is_none() {
-        let said = nonempty_text(&object, "summary").map(|said| typed_text("summary_text", &said));
-        object.set("summary", written_list(said.as_slice()));
+    let summary = object.list("summary");
+    let is_part = |json: &&str| RawObject::parse(json).is_some();
+    if !summary.as_ref().is_some_and(|parts| parts.iter().all(is_part)) {
+        let said: Vec<String> = match summary {
+            Some(parts) => parts.into_iter().map(summary_part).collect(),
+            None => nonempty_text(&object, "summary")
+                .map(|said| typed_text("summary_text", &said))
+                .into_iter()
+                .collect(),
+        };
+        object.set("summary", written_list(&said));
         checked.note_repaired(FaultKind::MalformedBlock, None);
         checked.text = Cow::Owned(object.write());
     }
     checked
+}
+
+/// Returns this part of a summary, which may be a text alone, in the form of the API.
+fn summary_part(json: &str) -> String {
+    if RawObject::parse(json).is_some() {
+        return json.to_owned();
+    }
+    typed_text("summary_text", text(json).as_deref().unwrap_or(json))
 }
 
 /// Makes the output of a call valid: a text, or a list of input blocks. Returns whether it changed.
@@ -234,6 +251,11 @@ fn call(
         }
     };
     let name = nonempty_text(object, "name")?;
+    // What the client of OpenAI reads from the arguments: the API does not know the field.
+    if object.has("parsed_arguments") {
+        object.remove("parsed_arguments");
+        checked.note_repaired(FaultKind::MalformedCall, Some(&id));
+    }
     let accepted = MessageFormat::OpenaiResponses.replacement_name(&name);
     if let Some(accepted) = accepted.filter(|_| kind == ToolCallKind::Function) {
         object.set("name", quoted(&accepted));

@@ -237,14 +237,20 @@ impl BlockTypes {
     pub(super) fn with_accepted_type(&self, json: &str) -> Option<String> {
         let mut block = RawObject::parse(json)?;
         let kind = block.text("type")?.into_owned();
+        if kind == "output_text" && self.text == kind && block.has("parsed") {
+            // What the client of OpenAI reads from the text: the API does not know the field.
+            block.remove("parsed");
+            return Some(block.write());
+        }
         if block.text("text").is_none() || !self.refused_texts.contains(&kind.as_str()) {
             return self.images?.converted(&block);
         }
         block.set("type", quoted(self.text));
         if kind == "output_text" {
             // Only a text of an answer of the Responses API has these fields.
-            block.remove("annotations");
-            block.remove("logprobs");
+            for name in ["annotations", "logprobs", "parsed"] {
+                block.remove(name);
+            }
         }
         Some(block.write())
     }

@@ -361,11 +361,11 @@ fn broken(form: &str, which: u8) -> Value {
             json!({"role": "user", "content": [{"text": "no type"}, {"type": "text", "text": "  "}, "bare"]}),
             json!({"role": "assistant", "content": [{"type": "mcp_tool_use", "id": "m1", "name": "q", "server_name": "s", "input": {}}]}),
             json!({"role": "assistant", "content": [
-                {"type": "server_tool_use", "id": "w1", "name": "web_search", "input": {}},
+                {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
                 {"type": "tool_use", "id": "call_3", "name": "f", "input": {}}
             ]}),
             json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_3", "content": "x"}]}),
-            json!({"role": "user", "content": [{"type": "web_search_tool_result", "tool_use_id": "w1", "content": []}]}),
+            json!({"role": "user", "content": [{"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}]}),
         ][which as usize % 12].clone(),
         "bedrock" => [
             json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "call_0", "input": {}}}]}),

@@ -243,7 +243,8 @@ fn a_server_tool_use_waits_only_if_nothing_but_results_follows() {
     let text = json!({"type": "text", "text": "k"});
     let mcp =
         json!({"type": "mcp_tool_use", "id": "m", "name": "q", "server_name": "s", "input": {}});
-    let web = json!({"type": "server_tool_use", "id": "w", "name": "web_search", "input": {}});
+    let web =
+        json!({"type": "server_tool_use", "id": "srvtoolu_w", "name": "web_search", "input": {}});
     let history = [user("hi"), answer(json!([mcp])), user("x"), answer(json!([text]))];
     let (out, faults) = sanitized("anthropic", &history);
     assert_eq!(out, [user("hi"), user("x"), answer(json!([text]))]);
@@ -850,4 +851,214 @@ fn a_file_of_another_api_gets_the_form_of_the_thread() {
             assert_eq!(faults.len(), usize::from(given != right), "{form}: {faults:?}");
         }
     }
+}
+
+/// "messages.1.name: Extra inputs are not permitted", also for a whole answer of the API and for
+/// texts of MCP in results.
+#[test]
+fn fields_that_anthropic_does_not_know_are_removed() {
+    let used = json!({"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}});
+    let text = json!({"type": "text", "text": "r"});
+    let result = json!({"type": "tool_result", "tool_use_id": "a", "content": [text]});
+    let whole = [
+        user("hi"),
+        json!({"role": "assistant", "content": [used]}),
+        json!({"role": "user", "content": [result]}),
+        json!({"role": "system", "output_config": {"effort": "low"}}),
+    ];
+    assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
+    let marked = |at: usize, path: &str, field: &str, value: Value| {
+        let mut history = whole.clone();
+        history[at].pointer_mut(path).unwrap()[field] = value;
+        history
+    };
+    for given in [
+        marked(0, "", "name", json!("Init")),
+        marked(1, "", "reasoning_details", json!([{"text": "hm"}])),
+        marked(1, "/content/0", "status", json!("completed")),
+        marked(2, "/content/0", "name", json!("f")),
+        marked(2, "/content/0/content/0", "_meta", Value::Null),
+    ] {
+        let (out, faults) = sanitized("anthropic", &given);
+        assert_eq!((&out, faults.len()), (&whole.to_vec(), 1), "{faults:?}");
+    }
+    let mut answer = whole[1].clone();
+    for (name, value) in [("id", "msg_1"), ("type", "message"), ("stop_reason", "tool_use")] {
+        answer[name] = json!(value);
+    }
+    let given = [whole[0].clone(), answer, whole[2].clone()];
+    let (out, faults) = sanitized("anthropic", &given);
+    assert_eq!((&out[1], faults.len()), (&whole[1], 1));
+    // What the field of another API holds is kept.
+    let moved = |block: &Value, from: &str, to: &str| {
+        let mut block = block.clone();
+        block[to] = block[from].take();
+        block.as_object_mut().unwrap().remove(from);
+        block
+    };
+    let given = [
+        user("hi"),
+        json!({"role": "assistant", "content": [moved(&used, "input", "arguments")]}),
+        json!({"role": "user", "content": [moved(&result, "content", "output")]}),
+    ];
+    assert_eq!(sanitized("anthropic", &given).0, whole[..3]);
+}
+
+/// "The image was specified using the image/png media type, but the image appears to be a
+/// image/jpeg image" and "media_type: Input should be 'image/jpeg', 'image/png', ...".
+#[test]
+fn an_image_has_the_type_that_its_data_show() {
+    let block = |kind: &str, data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}});
+    let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
+    let history = |image: &Value| {
+        let result = json!({"type": "tool_result", "tool_use_id": "a", "content": [image]});
+        [
+            json!({"role": "user", "content": [image]}),
+            used.clone(),
+            json!({"role": "user", "content": [result]}),
+        ]
+    };
+    let shown = [
+        ("image/jpeg", "/9j/4AAQSkZJRg=="),
+        ("image/png", "iVBORw0KGgoAAAANSUhEUg=="),
+        ("image/gif", "R0lGODlhAQABAIAAAA=="),
+        ("image/webp", "UklGRiIAAABXRUJQVlA4IA=="),
+    ];
+    for (kind, data) in shown {
+        let right = history(&block(kind, data));
+        assert_eq!(sanitized("anthropic", &right), (right.to_vec(), Vec::new()));
+        for given in ["image/png", "image/jpeg", "image/bmp"].iter().filter(|one| **one != kind) {
+            let (out, faults) = sanitized("anthropic", &history(&block(given, data)));
+            assert_eq!((&out, faults.len()), (&right.to_vec(), 2), "{faults:?}");
+        }
+        let image = |format: &str| json!({"image": {"format": format, "source": {"bytes": data}}});
+        let history = |format: &str| {
+            [
+                json!({"role": "user", "content": [image(format)]}),
+                json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}]}),
+                json!({"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": [image(format)]}}]}),
+            ]
+        };
+        let right = history(&kind["image/".len()..]);
+        assert_eq!(sanitized("bedrock", &right), (right.to_vec(), Vec::new()));
+        assert_eq!(sanitized("bedrock", &history("JPG")).0, right);
+    }
+    let mut marked = block("image/png", shown[0].1);
+    marked["cache_control"] = json!({"type": "ephemeral"});
+    let (out, _) = sanitized("anthropic", &history(&marked));
+    assert_eq!(out[0]["content"][0]["cache_control"], marked["cache_control"]);
+    // An image that the API does not take is kept as a text, as is a file.
+    let svg = block("image/svg+xml", "PHN2Zz4=");
+    let mut sheet = block("application/msexcel", "AA==");
+    sheet["type"] = json!("document");
+    for refused in [svg, sheet] {
+        let (out, faults) = sanitized("anthropic", &history(&refused));
+        let text = json!({"type": "text", "text": refused.to_string()});
+        assert_eq!((&out, faults.len()), (&history(&text).to_vec(), 2), "{faults:?}");
+    }
+}
+
+/// "server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'"
+#[test]
+fn an_id_of_a_server_tool_begins_as_the_api_requires() {
+    let history = |id: &str| {
+        let used = json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}});
+        let result = json!({"type": "web_search_tool_result", "tool_use_id": id, "content": []});
+        let text = json!({"type": "text", "text": "x"});
+        [user("hi"), json!({"role": "assistant", "content": [used, result, text]})]
+    };
+    for (given, right) in [
+        ("toolu_1", "srvtoolu_toolu_1"),
+        ("srvtoolu_a-b", "srvtoolu_a_b"),
+        ("srvtoolu_", "srvtoolu__"),
+    ] {
+        let (out, faults) = sanitized("anthropic", &history(given));
+        assert_eq!((&out, faults.len()), (&history(right).to_vec(), 2), "{faults:?}");
+    }
+}
+
+/// The marks of the tools and the instructions of a request count too.
+#[test]
+fn marks_of_the_cache_count_together_with_those_of_the_request() {
+    let mark = json!({"type": "ephemeral"});
+    let text = json!({"type": "text", "text": "x", "cache_control": mark});
+    let history = [
+        json!({"role": "user", "content": [text, text]}),
+        json!({"role": "assistant", "content": "y"}),
+        json!({"role": "user", "content": [text]}),
+    ];
+    for (tools, system, left) in [(0, 1, 3), (1, 1, 2), (2, 3, 0)] {
+        let tool = json!({"name": "f", "input_schema": {}, "cache_control": mark});
+        let request = json!({"tools": vec![tool; tools], "system": vec![text.clone(); system],
+            "messages": history});
+        let document = HistoryDocument::parse(&request.to_string()).unwrap();
+        let marks = document.cache_marks();
+        assert_eq!((marks.count, marks.has_short), (tools + system, true));
+        let options = SanitizeOptions { marks, ..SanitizeOptions::default() };
+        let done = sanitize_history(&document.messages, &options).unwrap();
+        assert_eq!(done.messages.concat().matches("cache_control").count(), left);
+        assert_eq!(done.is_clean(), left == 3);
+    }
+    assert_eq!(sanitized("anthropic", &history), (history.to_vec(), Vec::new()));
+}
+
+/// "oneof field 'data' is already set. Cannot set 'text'"
+#[test]
+fn a_part_of_gemini_with_two_values_becomes_two_parts() {
+    let call = json!({"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "AA=="});
+    let result =
+        json!({"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}]});
+    let history = |parts: Value| {
+        let asks = json!({"role": "model", "parts": parts});
+        [json!({"role": "user", "parts": [{"text": "hi"}]}), asks, result.clone()]
+    };
+    for (said, right) in [("I look", json!([{"text": "I look"}, call])), ("", json!([call]))] {
+        let mut both = call.clone();
+        both["text"] = json!(said);
+        let (out, _) = sanitized("gemini", &history(json!([both])));
+        assert_eq!(out, history(right));
+    }
+    let mut whole = call.clone();
+    whole["text"] = Value::Null;
+    let whole = history(json!([whole]));
+    assert_eq!(sanitized("gemini", &whole), (whole.to_vec(), Vec::new()));
+}
+
+/// Items of the newest Responses API, and fields that OpenAI's client adds to its answers.
+#[test]
+fn newer_items_are_kept_and_parsed_values_are_removed() {
+    let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": "a", "output": "r"});
+    let text = json!({"type": "output_text", "text": "x", "annotations": []});
+    let whole = [
+        json!({"type": "additional_tools", "role": "developer", "tools": []}),
+        json!({"type": "configuration_update", "reasoning": {"effort": "low"}}),
+        user("hi"),
+        json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "s"}]}),
+        json!({"type": "program", "id": "prog_1", "call_id": "p", "code": "1", "fingerprint": "f"}),
+        call,
+        output,
+        json!({"type": "program_output", "id": "po_1", "call_id": "p", "result": "1", "status": "completed"}),
+        json!({"type": "message", "role": "assistant", "content": [text]}),
+    ];
+    assert_eq!(sanitized("openai_responses", &whole), (whole.to_vec(), Vec::new()));
+    let mut given = whole.clone();
+    given[3]["summary"] = json!(["s"]);
+    given[5]["parsed_arguments"] = json!({});
+    given[8]["content"][0]["parsed"] = Value::Null;
+    let (out, faults) = sanitized("openai_responses", &given);
+    assert_eq!((&out, faults.len()), (&whole.to_vec(), 3), "{faults:?}");
+}
+
+#[test]
+fn a_name_of_a_refused_length_is_cut_or_removed() {
+    let named = |name: &str| json!({"role": "user", "name": name, "content": "hi"});
+    let (out, faults) = sanitized("plain", &[named(&"x".repeat(65)), named("")]);
+    assert_eq!(out, [named(&"x".repeat(64)), user("hi")]);
+    assert_eq!(faults.len(), 2);
+    // The result of an older call may be null.
+    let call = json!({"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{}"}});
+    let result = json!({"role": "function", "name": "f", "content": null});
+    let whole = [user("hi"), call, result];
+    assert_eq!(sanitized("openai_chat", &whole), (whole.to_vec(), Vec::new()));
 }

@@ -14,8 +14,10 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
         if !["user", "assistant", "system"].contains(&role) {
             return Err(at(format!("unexpected role {role}")));
         }
-        if message.get("tool_calls").is_some() {
-            return Err(at("tool_calls: Extra inputs are not permitted".into()));
+        let known = ["role", "content", "clear_at", "output_config"];
+        let mut fields = message.as_object().into_iter().flatten();
+        if let Some((field, _)) = fields.find(|(field, _)| !known.contains(&field.as_str())) {
+            return Err(at(format!("{field}: Extra inputs are not permitted")));
         }
         let last_answer = index + 1 == messages.len() && role == "assistant";
         let blocks: &[Value] = match &message["content"] {
@@ -24,6 +26,7 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
             }
             Value::String(_) => &[],
             Value::Array(blocks) if !blocks.is_empty() => blocks,
+            Value::Null if message["output_config"].is_object() => &[],
             other => return Err(at(format!("invalid content {other}"))),
         };
         let mut calls = BTreeSet::new();

@@ -24,7 +24,9 @@ pub(super) fn chat(messages: &[Value], longest_id: usize, is_openai: bool) -> Ve
                 if is_openai {
                     plain_name(message, 64).map_err(at)?;
                 }
-                parts(content).map_err(at)?;
+                if message.get("content") != Some(&Value::Null) {
+                    parts(content).map_err(at)?;
+                }
             }
             "assistant" => {
                 let blocks = content.as_array().into_iter().flatten();
@@ -103,7 +105,8 @@ pub(super) fn responses(items: &[Value]) -> Verdict {
         }
         let kind = text(item, "type").unwrap_or("message");
         let from_model = kind.ends_with("_call")
-            || ["mcp_approval_request", "mcp_list_tools", "item_reference"].contains(&kind)
+            || ["mcp_approval_request", "mcp_list_tools", "item_reference", "program"]
+                .contains(&kind)
             || kind == "message" && text(item, "role") == Some("assistant");
         if reasoning && !from_model && kind != "reasoning" {
             return Err(at(
