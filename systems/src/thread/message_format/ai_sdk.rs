@@ -4,8 +4,9 @@
 use super::blocks::{NormalizedBlocks, without_blocks};
 use super::recover_content::kept_text;
 use super::{
-    CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind, ToolCallPart,
-    ToolResultPart, content, id_in, nonempty_text, own_id, typed, typed_text,
+    ARGUMENTS, CheckedMessage, ContentField, MessageFormat, MessageRole, RESULTS, ToolCallKind,
+    ToolCallPart, ToolResultPart, adopt, adopt_id, content, id_in, nonempty_text, own_id, typed,
+    typed_text,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, compact, quoted, text};
@@ -94,6 +95,14 @@ const TYPES: [(&str, &str); 5] = [
     ("text", "text"),
 ];
 
+/// Gives the id of a call or a result, and its content, the names that they have in the SDK.
+/// Returns whether any had another name.
+fn adopt_fields(part: &mut RawObject<'_>, names: &[&str], own: &str) -> bool {
+    let mut is_moved = adopt_id(part, "toolCallId");
+    is_moved |= adopt(part, names, own);
+    is_moved
+}
+
 /// Adds a part to `tidied` as far as it is valid, and its call or result to `checked`.
 fn tidy_part(
     json: &str,
@@ -128,6 +137,17 @@ fn tidy_part(
     {
         part.remove("mimeType");
         part.set("mediaType", kind);
+        checked.note_repaired(FaultKind::MalformedBlock, None);
+        tidied.changed = true;
+        return tidy_part(&part.write(), checked, tidied, by_provider);
+    }
+    let kind = part.text("type").unwrap_or_default().into_owned();
+    let is_moved = match kind.as_str() {
+        "tool-call" => adopt_fields(&mut part, &ARGUMENTS, "input"),
+        "tool-result" => adopt_fields(&mut part, &RESULTS, "output"),
+        _ => false,
+    };
+    if is_moved {
         checked.note_repaired(FaultKind::MalformedBlock, None);
         tidied.changed = true;
         return tidy_part(&part.write(), checked, tidied, by_provider);

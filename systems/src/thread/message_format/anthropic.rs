@@ -5,9 +5,9 @@ use super::blocks::{NormalizedBlocks, put_blocks, split, trimmed_end, without_bl
 use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks};
 use super::{
-    CheckedMessage, ContentField, FAILED, MessageFormat, MessageProblem, MessageRole, ToolCallPart,
-    ToolResultPart, as_object, content, id_in, is_blank, is_block, nonempty_text, own_id, typed,
-    typed_text,
+    ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageProblem, MessageRole,
+    RESULTS, ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, id_in, is_blank,
+    is_block, nonempty_text, own_id, typed, typed_text,
 };
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::raw_json::{RawObject, list, quoted, written_list};
@@ -197,20 +197,12 @@ fn without_refused_fields(json: &str) -> Option<String> {
     let mut block = RawObject::parse(json)?;
     let (kind, fields) = FIELDS.iter().find(|(kind, _)| is_a(&block, kind))?;
     block.get(fields.get(1)?)?;
+    let mut is_moved = false;
     if *kind == "tool_use" {
-        move_field(&mut block, &["arguments", "args"], "input");
+        is_moved = adopt_id(&mut block, "id");
+        is_moved |= adopt(&mut block, &ARGUMENTS, "input");
     }
-    without_other_fields(&block, fields)
-}
-
-/// Gives the first of these fields that has a value this other name, if the block has no field of
-/// that name. Returns whether it did.
-fn move_field(block: &mut RawObject<'_>, from: &[&str], to: &str) -> bool {
-    let found = from.iter().find_map(|name| Some((*name, block.get(name)?.to_owned())));
-    let Some((name, value)) = found.filter(|_| block.get(to).is_none()) else { return false };
-    block.remove(name);
-    block.set(to, value);
-    true
+    without_other_fields(&block, fields).or_else(|| is_moved.then(|| block.write()))
 }
 
 /// Returns whether only a message of the user can contain this block.
@@ -318,8 +310,8 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
             checked.calls.push(ToolCallPart::new(id, name, arguments));
         }
         "tool_result" => {
-            let id = id_in(&block, "tool_use_id");
             let repaired = tidy_result(&mut block);
+            let id = id_in(&block, "tool_use_id");
             let answer = ToolResultPart::new(id.clone(), block.get("content").unwrap_or_default());
             let calls_before = checked.calls.len();
             checked.answers.push(ToolResultPart { at: tidied.kept.len(), calls_before, ..answer });
@@ -360,10 +352,11 @@ fn tidied_inner(json: &str) -> Option<String> {
 
 /// Repairs a result. Returns the fault; `None` if it is valid.
 fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
-    let mut wrong = remove_labels(block).then_some(FaultKind::MalformedResult);
-    if move_field(block, &["output", "result"], "content") {
-        wrong = Some(FaultKind::MalformedResult);
-    }
+    let mut is_changed = adopt_id(block, "tool_use_id");
+    is_changed |= adopt(block, &["id"], "tool_use_id");
+    is_changed |= adopt(block, &RESULTS, "content");
+    is_changed |= remove_labels(block);
+    let mut wrong = is_changed.then_some(FaultKind::MalformedResult);
     let is_empty = block.list("content").is_some_and(|blocks| blocks.is_empty());
     let is_given = block.has("content") && !is_empty;
     if is_given && super::repair_result(block, "content") {

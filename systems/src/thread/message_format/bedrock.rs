@@ -3,8 +3,9 @@
 use super::blocks::{NormalizedBlocks, trimmed_end, trimmed_text, without_blocks};
 use super::image_block::shown_type;
 use super::{
-    CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
-    as_object, content, id_in, is_blank, nonempty_text, own_id,
+    ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, RESULTS,
+    ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, id_in, is_blank,
+    nonempty_text, own_id,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
@@ -66,6 +67,15 @@ fn members(block: &RawObject<'_>) -> Option<[String; 2]> {
     Some([part(&|name| name == *member), part(&|name| name != *member)])
 }
 
+/// Gives the id of a use or a result, and its content, the names that they have in this API.
+/// Returns whether any had another name.
+fn adopt_fields(block: &mut RawObject<'_>, names: &[&str], own: &str) -> bool {
+    let mut is_moved = adopt_id(block, "toolUseId");
+    is_moved |= adopt(block, &["id"], "toolUseId");
+    is_moved |= adopt(block, names, own);
+    is_moved
+}
+
 /// Adds a block to `tidied` as far as it is valid, and its call or result to `checked`.
 fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut block) = RawObject::parse(json) else {
@@ -77,11 +87,17 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         return parts.iter().for_each(|part| tidy_block(part, checked, tidied));
     }
     if let Some(mut used) = block.object("toolUse") {
-        let id = id_in(&used, "toolUseId");
         // Bedrock runs some tools itself: their uses need no result from outside.
         if used.has("type") {
             return tidied.keep(json);
         }
+        if adopt_fields(&mut used, &ARGUMENTS, "input") {
+            let used = used.write();
+            block.set("toolUse", used);
+            checked.note_repaired(FaultKind::MalformedCall, None);
+            return tidy_block(&block.write(), checked, tidied);
+        }
+        let id = id_in(&used, "toolUseId");
         let name = nonempty_text(&used, "name").filter(|_| checked.role == MessageRole::Assistant);
         let Some(name) = name else {
             return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
@@ -106,10 +122,16 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         }
         checked.calls.push(ToolCallPart::new(id, name, arguments));
     } else if let Some(mut result) = block.object("toolResult") {
-        let id = id_in(&result, "toolUseId");
         if result.has("type") {
             return tidied.keep(json);
         }
+        if adopt_fields(&mut result, &RESULTS, "content") {
+            let result = result.write();
+            block.set("toolResult", result);
+            checked.note_repaired(FaultKind::MalformedResult, None);
+            return tidy_block(&block.write(), checked, tidied);
+        }
+        let id = id_in(&result, "toolUseId");
         let wrong = tidy_result(&mut result);
         let answer = ToolResultPart::new(id.clone(), result.get("content").unwrap_or_default());
         let calls_before = checked.calls.len();

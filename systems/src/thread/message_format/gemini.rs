@@ -3,8 +3,8 @@
 
 use super::blocks::{NormalizedBlocks, put_blocks};
 use super::{
-    CheckedMessage, MessageFormat, MessageRole, ToolCallPart, ToolResultPart, as_object, id_in,
-    nonempty_text, own_id,
+    ARGUMENTS, CheckedMessage, MessageFormat, MessageRole, RESULTS, ToolCallPart, ToolResultPart,
+    adopt, as_object, id_in, nonempty_text, own_id,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, list, quoted, text};
@@ -141,6 +141,13 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
     }
     if let Some(field) = call_field(&part) {
         let Some(mut call) = part.object(field) else { return };
+        if adopt(&mut call, &ARGUMENTS, "args") {
+            let call = call.write();
+            part.set(field, call);
+            tidied.changed = true;
+            checked.note_repaired(FaultKind::MalformedCall, None);
+            return tidy_part(&part.write(), checked, tidied);
+        }
         let id = id_in(&call, "id");
         let name = nonempty_text(&call, "name").filter(|_| checked.role == MessageRole::Assistant);
         let Some(name) = name else {
@@ -161,6 +168,13 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         checked.calls.push(ToolCallPart::new(id, name, arguments));
     } else if let Some(field) = response_field(&part) {
         let Some(mut response) = part.object(field) else { return };
+        if adopt(&mut response, &RESULTS, "response") {
+            let response = response.write();
+            part.set(field, response);
+            tidied.changed = true;
+            checked.note_repaired(FaultKind::MalformedResult, None);
+            return tidy_part(&part.write(), checked, tidied);
+        }
         let id = id_in(&response, "id");
         let name = nonempty_text(&response, "name");
         let given = response.get("response").unwrap_or_default().to_owned();

@@ -3,11 +3,12 @@
 use super::openai_chat::{self, set_or_remove, without_entries};
 use super::recover_content::{BlockTypes, repair_blocks};
 use super::{
-    CheckedMessage, ContentField, FormatEvidence, MessageRole, ToolCallPart, ToolResultPart,
-    as_object, as_text, content, evidence, id_in, is_block, nonempty_text, own_id, repair_result,
+    ARGUMENTS, CheckedMessage, ContentField, FormatEvidence, MessageRole, RESULTS, ToolCallPart,
+    ToolResultPart, adopt, adopt_id, as_object, as_text, content, evidence, id_in, is_block,
+    nonempty_text, own_id, repair_result,
 };
 use crate::thread::fault::FaultKind;
-use crate::thread::raw_json::{RawObject, list, text, written_list};
+use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -73,8 +74,10 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         }
         "tool" => {
             checked.role = MessageRole::Tool;
+            let mut changed = adopt_id(&mut body, "tool_call_id");
+            changed |= adopt(&mut body, &RESULTS, "content");
+            changed |= repair_tool_content(&mut body);
             let id = id_in(&body, "tool_call_id");
-            let changed = repair_tool_content(&mut body);
             if changed {
                 checked.note_repaired(FaultKind::MalformedResult, Some(&id));
             }
@@ -298,13 +301,26 @@ fn call_block(json: &str) -> Option<(RawObject<'_>, &'static str)> {
 /// Returns the call of an entry if it is readable, and the repaired entry if it was invalid.
 fn call(json: &str, invalid: bool) -> Option<(ToolCallPart, Option<String>)> {
     let mut entry = RawObject::parse(json)?;
+    let mut is_moved = adopt_id(&mut entry, "id");
+    if entry.get("name").is_none()
+        && let Some((call, _)) = openai_chat::call(json)
+    {
+        // A call in OpenAI's form.
+        entry.remove("function");
+        entry.set("name", quoted(&call.name));
+        entry.set("args", quoted(&call.arguments));
+        entry.set("type", quoted("tool_call"));
+        is_moved = true;
+    }
     let (id, name) = (id_in(&entry, "id"), nonempty_text(&entry, "name")?);
+    is_moved |= adopt(&mut entry, &ARGUMENTS, "args");
     let args = entry.get("args");
     let repaired = if invalid { as_text(args) } else { as_object(args) };
-    let written = repaired.map(|args| {
+    if let Some(args) = repaired {
         entry.set("args", args);
-        entry.write()
-    });
+        is_moved = true;
+    }
+    let written = is_moved.then(|| entry.write());
     let arguments = entry.text("args").filter(|_| invalid).map(Cow::into_owned);
     let arguments = arguments.or_else(|| entry.get("args").map(str::to_owned)).unwrap_or_default();
     Some((ToolCallPart::new(id, name, arguments), written))

@@ -466,6 +466,38 @@ fn id_in(object: &RawObject<'_>, field: &str) -> String {
     nonempty_text(object, field).or_else(|| number().map(str::to_owned)).unwrap_or_default()
 }
 
+/// The fields in which the APIs have the id of a call, in its result or in the call.
+const CALL_IDS: [&str; 6] =
+    ["call_id", "callId", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId"];
+
+/// The fields in which the APIs have the arguments of a call.
+const ARGUMENTS: [&str; 4] = ["arguments", "args", "input", "parameters"];
+
+/// The fields in which the APIs have the content of a result.
+const RESULTS: [&str; 5] = ["content", "output", "result", "response", "text"];
+
+/// Gives the first of these fields that has a value the name that it has in this API, if the object
+/// has no value of that name. Returns whether it did.
+fn adopt(object: &mut RawObject<'_>, names: &[&str], own: &str) -> bool {
+    let found = names.iter().find_map(|name| Some((*name, object.get(name)?.to_owned())));
+    let Some((name, value)) = found.filter(|_| object.get(own).is_none()) else { return false };
+    object.remove(name);
+    object.set(own, value);
+    true
+}
+
+/// Gives the id of a call that is in a field of another API the name that it has in this one, if
+/// the object has no id of that name. Returns whether it did. Otherwise, results would be matched
+/// by their order, which their ids may contradict.
+fn adopt_id(object: &mut RawObject<'_>, own: &str) -> bool {
+    let name = CALL_IDS.into_iter().find(|name| !id_in(object, name).is_empty());
+    let Some(name) = name.filter(|_| id_in(object, own).is_empty()) else { return false };
+    let id = quoted(&id_in(object, name));
+    object.remove(name);
+    object.set(own, id);
+    true
+}
+
 /// Converts arguments to an object, for formats that need one. `None` if they are an object.
 fn as_object(json: Option<&str>) -> Option<String> {
     let Some(json) = json else { return Some("{}".to_owned()) };

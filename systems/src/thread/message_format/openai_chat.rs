@@ -3,9 +3,9 @@
 use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, is_openai_block, move_user_blocks, repair_blocks};
 use super::{
-    CheckedMessage, ContentField, MessageFormat, MessageProblem, MessageRole, ToolCallPart,
-    ToolResultPart, as_text, content, id_in, nonempty_text, own_id, repair_result,
-    result_as_user_message, typed_text,
+    ARGUMENTS, CheckedMessage, ContentField, MessageFormat, MessageProblem, MessageRole, RESULTS,
+    ToolCallPart, ToolResultPart, adopt, adopt_id, as_text, content, id_in, nonempty_text, own_id,
+    repair_result, result_as_user_message, typed_text,
 };
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
@@ -54,8 +54,11 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         }
         "tool" => {
             checked.role = MessageRole::Tool;
+            let mut is_changed = adopt_id(&mut object, "tool_call_id");
+            is_changed |= adopt(&mut object, &RESULTS, "content");
+            is_changed |= repair_result(&mut object, "content");
             let id = id_in(&object, "tool_call_id");
-            if repair_result(&mut object, "content") {
+            if is_changed {
                 checked.note_repaired(FaultKind::MalformedResult, Some(&id));
                 changed = true;
             }
@@ -372,16 +375,17 @@ pub(super) fn set_or_remove(object: &mut RawObject<'_>, field: &str, entries: &[
 /// invalid.
 pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKind)>)> {
     let mut entry = RawObject::parse(json)?;
+    let mut fault = adopt_id(&mut entry, "id").then_some(FaultKind::MalformedCall);
     let custom = entry.object("custom").is_some();
     let (kind, field) = if custom { ("custom", "input") } else { ("function", "arguments") };
-    let mut fault = None;
     let tool = match entry.object(kind) {
         Some(tool) => tool.write(),
         // Name and arguments next to the id, as LangChain and others write them.
         None => flat_tool(&entry)?,
     };
     if entry.object(kind).is_none() {
-        for name in ["name", "arguments", "args", "input"] {
+        entry.remove("name");
+        for name in ARGUMENTS {
             entry.remove(name);
         }
         fault = Some(FaultKind::MalformedCall);
@@ -392,6 +396,9 @@ pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKin
     }
     let mut inner = RawObject::parse(&tool)?;
     let name = nonempty_text(&inner, "name")?;
+    if adopt(&mut inner, &ARGUMENTS, field) {
+        fault = Some(FaultKind::MalformedCall);
+    }
     if let Some(text) = as_text(inner.get(field)) {
         inner.set(field, text);
         fault = Some(FaultKind::MistypedArguments);
@@ -408,7 +415,7 @@ pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKin
 /// Returns the function of an entry that has the name and the arguments next to its id.
 fn flat_tool(entry: &RawObject<'_>) -> Option<String> {
     let name = nonempty_text(entry, "name")?;
-    let arguments = ["arguments", "args", "input"].iter().find_map(|name| entry.get(name));
+    let arguments = ARGUMENTS.iter().find_map(|name| entry.get(name));
     let arguments = as_text(arguments).or_else(|| arguments.map(str::to_owned))?;
     Some(format!(r#"{{"name":{},"arguments":{arguments}}}"#, quoted(&name)))
 }

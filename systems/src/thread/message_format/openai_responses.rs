@@ -6,9 +6,9 @@ use super::recover_content::{
     BlockTypes, is_openai_block, move_user_blocks, repair_blocks, repair_result_blocks,
 };
 use super::{
-    CallIdRule, CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind,
-    ToolCallPart, ToolResultPart, as_text, content, id_in, nonempty_text, own_id, repair_result,
-    typed_text,
+    ARGUMENTS, CallIdRule, CheckedMessage, ContentField, MessageFormat, MessageRole, RESULTS,
+    ToolCallKind, ToolCallPart, ToolResultPart, adopt, adopt_id, as_text, content, id_in,
+    nonempty_text, own_id, repair_result, typed_text,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, quoted, text, written_list};
@@ -16,6 +16,38 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
+    let moved = with_own_fields(&object);
+    let whole = moved.as_ref().and_then(|whole| Some((whole, RawObject::parse(whole)?)));
+    let Some((whole, moved)) = whole else { return check_whole(text, object) };
+    let mut checked = check_whole(whole, moved);
+    if !checked.is_unusable {
+        let is_result = checked.role == MessageRole::Tool;
+        let fault = if is_result { FaultKind::MalformedResult } else { FaultKind::MalformedCall };
+        checked.note_repaired(fault, None);
+    }
+    CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked }
+}
+
+/// Returns a call or a result with its id and its content in the fields of this API; `None` if they
+/// are in no fields of other APIs.
+fn with_own_fields(object: &RawObject<'_>) -> Option<String> {
+    let kind = object.text("type")?;
+    let (names, own): (&[&str], &str) = match &*kind {
+        "function_call" => (&ARGUMENTS[..], "arguments"),
+        "custom_tool_call" => (&ARGUMENTS[..], "input"),
+        "function_call_output" | "custom_tool_call_output" => (&RESULTS[..], "output"),
+        _ => return None,
+    };
+    let mut object = object.clone();
+    let mut is_moved = adopt_id(&mut object, "call_id");
+    if own != "output" {
+        is_moved |= adopt(&mut object, &["id"], "call_id");
+    }
+    is_moved |= adopt(&mut object, names, own);
+    is_moved.then(|| object.write())
+}
+
+fn check_whole<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
     let Some((id, whole)) = without_refused_id(&object) else { return check_item(text, object) };
     let Some(object) = RawObject::parse(&whole) else { return check_item(text, object) };
     let mut checked = check_item(&whole, object);

@@ -1062,3 +1062,113 @@ fn a_name_of_a_refused_length_is_cut_or_removed() {
     let whole = [user("hi"), call, result];
     assert_eq!(sanitized("openai_chat", &whole), (whole.to_vec(), Vec::new()));
 }
+
+/// Regression: a result whose id was in a field of another API was matched by its order, so each of
+/// two parallel calls got the result of the other. Arguments and contents in such fields were lost.
+#[test]
+fn ids_and_contents_in_fields_of_other_apis_are_found() {
+    let input = json!({"x": 1});
+    let used =
+        |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": "f", name: input});
+    let result = |field: &str, id: &str, name: &str, said: &str| json!({"type": "tool_result", field: id, name: said});
+    let anthropic = |field: &str, name: &str, arguments: &str| {
+        let results = [result(field, "b", name, "second"), result(field, "a", name, "first")];
+        vec![
+            user("hi"),
+            json!({"role": "assistant", "content": [used("a", arguments), used("b", arguments)]}),
+            json!({"role": "user", "content": results}),
+        ]
+    };
+    let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": "f", name: "{}"}});
+    let chat = |field: &str, name: &str, arguments: &str| {
+        let result = |id: &str, said: &str| json!({"role": "tool", field: id, name: said});
+        let asks = json!([call("a", arguments), call("b", arguments)]);
+        vec![
+            user("hi"),
+            json!({"role": "assistant", "content": null, "tool_calls": asks}),
+            result("b", "second"),
+            result("a", "first"),
+        ]
+    };
+    let item = |id: &str, name: &str| json!({"type": "function_call", "call_id": id, "name": "f", name: "{}"});
+    let items = |field: &str, name: &str, arguments: &str| {
+        let output =
+            |id: &str, said: &str| json!({"type": "function_call_output", field: id, name: said});
+        let calls = [item("a", arguments), item("b", arguments)];
+        [&[user("hi")][..], &calls, &[output("b", "second"), output("a", "first")]].concat()
+    };
+    let bedrock = |field: &str, name: &str, arguments: &str| {
+        let used = |id: &str| json!({"toolUse": {"toolUseId": id, "name": "f", arguments: input}});
+        let result =
+            |id: &str, said: &str| json!({"toolResult": {field: id, name: [{"text": said}]}});
+        vec![
+            json!({"role": "user", "content": [{"text": "hi"}]}),
+            json!({"role": "assistant", "content": [used("a"), used("b")]}),
+            json!({"role": "user", "content": [result("b", "second"), result("a", "first")]}),
+        ]
+    };
+    let lang = |field: &str, name: &str, arguments: &str| {
+        let call = |id: &str| json!({"id": id, "name": "f", arguments: input, "type": "tool_call"});
+        let result = |id: &str, said: &str| json!({"type": "tool", field: id, name: said});
+        vec![
+            json!({"type": "human", "content": "hi"}),
+            json!({"type": "ai", "content": "", "tool_calls": [call("a"), call("b")]}),
+            result("b", "second"),
+            result("a", "first"),
+        ]
+    };
+    type History<'h> = &'h dyn Fn(&str, &str, &str) -> Vec<Value>;
+    let forms: [(&str, History<'_>, [&str; 3], [&str; 3]); 5] = [
+        ("anthropic", &anthropic, ["tool_use_id", "content", "input"], ["id", "output", "args"]),
+        (
+            "openai_chat",
+            &chat,
+            ["tool_call_id", "content", "arguments"],
+            ["call_id", "result", "parameters"],
+        ),
+        (
+            "openai_responses",
+            &items,
+            ["call_id", "output", "arguments"],
+            ["tool_call_id", "content", "input"],
+        ),
+        (
+            "bedrock",
+            &bedrock,
+            ["toolUseId", "content", "input"],
+            ["tool_use_id", "result", "arguments"],
+        ),
+        (
+            "langchain_flat",
+            &lang,
+            ["tool_call_id", "content", "args"],
+            ["toolCallId", "output", "arguments"],
+        ),
+    ];
+    for (form, history, [id, content, arguments], [other_id, other_content, other_arguments]) in
+        forms
+    {
+        let right = history(id, content, arguments);
+        assert_eq!(sanitized(form, &right), (right.clone(), Vec::new()));
+        for given in [
+            history(other_id, content, arguments),
+            history(id, other_content, arguments),
+            history(id, content, other_arguments),
+        ] {
+            assert_eq!(sanitized(form, &given).0, right, "{form}");
+        }
+    }
+    // LangChain's calls in OpenAI's form, and an item that has only its own id.
+    let mut given = lang("tool_call_id", "content", "args");
+    let right = given.clone();
+    for (place, id) in ["a", "b"].into_iter().enumerate() {
+        given[1]["tool_calls"][place] = chat_call(id, "{\"x\":1}");
+    }
+    assert_eq!(sanitized("langchain_flat", &given).0, right);
+    let mut given = items("call_id", "output", "arguments");
+    let right = given.clone();
+    for call in &mut given[1..3] {
+        call["id"] = call["call_id"].take();
+    }
+    assert_eq!(sanitized("openai_responses", &given).0, right);
+}
