@@ -988,8 +988,8 @@ fn marks_of_the_cache_count_together_with_those_of_the_request() {
         json!({"role": "user", "content": [text]}),
     ];
     for (tools, system, left) in [(0, 1, 3), (1, 1, 2), (2, 3, 0)] {
-        let tool = json!({"name": "f", "input_schema": {}, "cache_control": mark});
-        let request = json!({"tools": vec![tool; tools], "system": vec![text.clone(); system],
+        let used = json!({"name": "f", "input_schema": {}, "cache_control": mark});
+        let request = json!({"tools": vec![used; tools], "system": vec![text.clone(); system],
             "messages": history});
         let document = HistoryDocument::parse(&request.to_string()).unwrap();
         let marks = document.cache_marks();
