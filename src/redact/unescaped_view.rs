@@ -133,10 +133,8 @@ fn escape(text: &[u8], at: usize) -> Option<ResolvedEscape> {
         }
         b',' if matches!(next, b'"' | b'\'' | b'\\' | b' ') => argument_joint(text, at),
         b'\xc2' if next == b'\xad' => Some((at..at + 2, None)),
-        b'\xe2' if matches!(rest.get(1..3)?, [0x80, 0x8b..=0x8d] | [0x81, 0xa0]) => {
-            Some((at..at + 3, None))
-        }
-        b'\xef' if rest.get(1..3)? == [0xbb, 0xbf] => Some((at..at + 3, None)),
+        b'\xe2' | b'\xef' if is_invisible(rest.get(..3)?) => Some((at..at + 3, None)),
+        b'\xef' => wide(rest).map(|byte| (at..at + 3, Some(byte))),
         _ => None,
     }
 }
@@ -149,6 +147,28 @@ fn percent(rest: &[u8]) -> Option<(usize, u8)> {
     }
     let byte = hex(rest.get(at..at + 2)?)?;
     (byte.is_ascii_alphanumeric() || b"_-. =:/+@~&,".contains(&byte)).then_some((at + 2, byte))
+}
+
+/// Returns whether this character has no width: a space or joiner, a mark of the direction of
+/// writing, a selector of a variant, or a byte order mark.
+fn is_invisible(character: &[u8]) -> bool {
+    matches!(
+        character,
+        [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae]
+            | [0xe2, 0x81, 0xa0..=0xa9]
+            | [0xef, 0xb8, 0x80..=0x8f]
+            | [0xef, 0xbb, 0xbf]
+    )
+}
+
+/// Returns the letter, digit, `-` or `_` that the wide character at the beginning is a variant of.
+fn wide(rest: &[u8]) -> Option<u8> {
+    let byte = match rest.get(1..3)? {
+        [0xbc, last @ 0x81..=0xbf] => last - 0x60,
+        [0xbd, last @ 0x80..=0x9e] => last - 0x20,
+        _ => return None,
+    };
+    (byte.is_ascii_alphanumeric() || b"-_".contains(&byte)).then_some(byte)
 }
 
 fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
@@ -165,10 +185,10 @@ fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
         }
         (_, b'u') => {
             let digits = rest.get(slashes + 1..slashes + 5)?;
-            let is_invisible = ["00ad", "200b", "200c", "200d", "2060", "feff"]
+            let is_without_width = ["00ad", "200b", "200c", "200d", "2060", "feff"]
                 .iter()
                 .any(|known| digits.eq_ignore_ascii_case(known.as_bytes()));
-            if is_invisible {
+            if is_without_width {
                 return Some((at..letter + 5, None));
             }
             (digits.strip_prefix(b"00")?, letter + 5)

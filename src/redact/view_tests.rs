@@ -25,7 +25,7 @@ fn invisible_characters_inside_a_token_do_not_hide_it() {
     for between in [
         "\u{1b}[m\u{1b}[K", "\u{1b}[0m\u{1b}[1;33m", "\\u001b[m", "\\x1b[m", "\\033[m", "\\e[m",
         "^[[m", "\u{9b}m", "\u{200b}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}", "\\u200b",
-        "\\u00ad", "\\\n",
+        "\\u00ad", "\\\n", "\u{200e}", "\u{202c}", "\u{2063}", "\u{fe0f}",
     ] {
         assert_removed(&format!("see {}{between}{rest} there", &token[..4]), rest);
         let (front, back) = token.split_at(21);
@@ -34,6 +34,13 @@ fn invisible_characters_inside_a_token_do_not_hide_it() {
     let (front, back) = token.split_at(21);
     let line = format!("a quoted-printable line of a mail with {front}=\n{back}\n");
     assert!(!Redactor::new().clean(&line, TextForm::Plain).contains(back));
+}
+
+#[test]
+fn a_token_in_wide_characters_is_found() {
+    let wide = |byte: u8| char::from_u32(u32::from(byte) + 0xfee0).unwrap();
+    let token: String = github(803).bytes().map(wide).collect();
+    assert_removed(&format!("see {token} there"), &token);
 }
 
 #[test]
