@@ -274,7 +274,8 @@ impl TextScan<'_> {
         let text = self.text;
         match rule.place {
             TokenPlacement::Hint => {
-                self.token(number, rule, word.start, is_distinctive(text, word))
+                let token = self.token(number, rule, word.start, is_distinctive(text, word));
+                token.or_else(|| cut_token(text, rule, word))
             }
             TokenPlacement::Word => {
                 let from = word_start(text, word.start);
@@ -469,6 +470,37 @@ impl TextScan<'_> {
         }
         finding
     }
+}
+
+/// Returns the beginning of a token, with this hint, that was cut: dots or a note of the cut follow.
+/// It must have most of a token, and look generated.
+fn cut_token(text: &[u8], rule: &TokenRule, hint: &Range<usize>) -> Option<SecretFinding> {
+    const MIN_BYTES: usize = 16;
+    const MARKS: [&str; 5] = ["...", "\u{2026}", "[...", "[trunc", "[\u{2026}"];
+    /// Names and paths have these beginnings too.
+    const COMMON: [&[u8]; 14] = [
+        b"test_", b"live_", b"app_", b"web_", b"auto_", b"private_", b"api-", b"key-", b"sdk-",
+        b"mob-", b"hook.", b"perm-", b"sess-", b"kit_",
+    ];
+    let word = text.get(hint.clone())?;
+    let ends_prefix = matches!(word.last(), Some(b'_' | b'-' | b'.'));
+    let is_common = COMMON.iter().any(|common| word.eq_ignore_ascii_case(common));
+    if word.len() < 4 || !ends_prefix || is_common || rule.is_random {
+        return None;
+    }
+    let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    let end = hint.end + byte_text::run(text, hint.end, 256, is_of_token);
+    let value = text.get(hint.end..end)?;
+    let mut after = text.get(end..)?;
+    for line_end in ["\r", "\n", "\n", "\\n", "\\n"] {
+        after = after.strip_prefix(line_end.as_bytes()).unwrap_or(after);
+    }
+    let is_cut = MARKS.iter().any(|mark| after.starts_with(mark.as_bytes()));
+    (is_cut
+        && value.len() >= MIN_BYTES
+        && byte_text::begins_word(text, hint.start)
+        && secret_heuristics::is_random(value))
+    .then_some(SecretFinding { range: hint.start..end, kind: rule.kind })
 }
 
 /// Returns whether this offset is in the kind of a redaction mark. The kind is not a name for the

@@ -146,6 +146,27 @@ fn a_token_is_found_after_what_can_precede_it() {
     }
 }
 
+/// Regression: nearly the whole token stayed if an agent had cut its output there.
+#[test]
+fn the_beginning_of_a_token_that_was_cut_is_found() {
+    let token = github(30);
+    for count in [20, 30, token.len() - 1] {
+        let part = &token[..count];
+        for mark in ["...", "\u{2026}", "\n\n... [20 lines truncated] ...", "\n[truncated]"] {
+            let text = format!("use {part}{mark}");
+            assert_eq!(kinds_in(&text, TextForm::Plain), ["github-token"], "{text}");
+        }
+    }
+    for text in [
+        "ghp_Ab3xY9...".to_owned(),
+        "npm_config_cache_directory_of_user2...".to_owned(),
+        "test_a1B2c3D4e5F6g7H8i9...".to_owned(),
+        format!("{} is cut", &token[..30]),
+    ] {
+        assert_eq!(kinds_in(&text, TextForm::Plain), [""; 0], "{text}");
+    }
+}
+
 #[test]
 fn a_word_longer_than_the_shape_of_a_token_is_not_redacted() {
     let key = format!("AK{}{}", "IA", "Q".repeat(2) + "ZB7KXM3WNRTDVC");
