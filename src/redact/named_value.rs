@@ -99,6 +99,10 @@ pub(super) struct NamedValue {
     pub(super) listed: bool,
     /// Whether the name is a command-line flag.
     pub(super) is_flag: bool,
+    /// Whether the value is the first argument of a call: `setPassword("...")`.
+    pub(super) called: bool,
+    /// Whether name and value are in two columns of a table.
+    pub(super) in_columns: bool,
 }
 
 /// Returns the kind of secret that this name indicates, if any.
@@ -195,20 +199,34 @@ pub(super) fn value_after(
     let mut cursor = NameCursor { text, at: end_of_name, form };
     let is_flag = name.starts_with(b"-");
     let quoted_name = cursor.quote();
-    let of_pair = cursor.value_of_pair();
+    let of_pair = cursor.value_of_pair(quoted_name);
+    let of_element = !of_pair && cursor.value_of_element(name_start, quoted_name);
     cursor.brackets();
+    let gap = cursor.at;
     let spaces = cursor.spaces();
+    let gap = text.get(gap..cursor.at).unwrap_or_default();
+    let called = !quoted_name && !is_getter(name) && cursor.bracket_of_call();
     let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
     let listed = cursor.byte(0) == b',' && !is_argument_of_setter(text, name_start);
-    let separated = cursor.separator(quoted_name, of_service) || of_pair;
+    let separated = called || of_element || cursor.separator(quoted_name, of_service) || of_pair;
     // A directive in the settings of a server: `secret "..."`.
-    let is_directive = || spaces && !quoted_name && cursor.byte(0) == b'"';
-    if !(separated || is_flag && spaces || is_directive()) {
+    // A password may also be in other quotes: `storePassword '...'`.
+    let is_directive = || {
+        let next = cursor.byte(0);
+        let is_other =
+            matches!(next, b'\'' | b'`') && name.to_ascii_lowercase().ends_with(b"password");
+        spaces && !quoted_name && (next == b'"' || is_other)
+    };
+    let is_set = separated || is_flag && spaces || is_directive();
+    let in_columns = !is_set && !is_flag && !quoted_name && !of_service && cursor.column(gap);
+    if !(is_set || in_columns) {
         return None;
     }
     let spaced = cursor.spaces() || spaces;
     // A type may come between the name and its value: `token: &str = "..."`.
     cursor.declared_type();
+    let in_map = colon && !spaced && cursor.skip(b"[");
+    cursor.wrapper();
     cursor.literal_prefix();
     let quoted = cursor.quote();
     work_counter::add(cursor.at - name_start);
@@ -219,7 +237,7 @@ pub(super) fn value_after(
     if opener == Some(b':') && colon && !spaced && !quoted {
         return None;
     }
-    let whole = if quoted { cursor.quoted_whole() } else { cursor.word(opener) };
+    let whole = if quoted { cursor.quoted_whole() } else { cursor.word(opener, of_element) };
     work_counter::add(whole.as_ref().map_or(MAX_QUOTED_BYTES, Range::len));
     let (value, is_expression) = cursor.value(quoted, run_end);
     let whole = whole.unwrap_or_else(|| value.clone());
@@ -232,8 +250,10 @@ pub(super) fn value_after(
         quoted,
         spaced,
         colon,
-        listed,
+        listed: listed || in_map,
         is_flag,
+        called,
+        in_columns,
     };
     (!named.whole.is_empty()).then_some(named)
 }
@@ -260,6 +280,24 @@ fn is_argument_of_setter(text: &[u8], name: usize) -> bool {
     SETTERS.iter().any(|known| function.eq_ignore_ascii_case(known))
 }
 
+/// Returns whether a name is that of a function whose argument is no secret, but says which secret
+/// is read: `getPassword("...")`.
+fn is_getter(name: &[u8]) -> bool {
+    const VERBS: [&str; 17] = [
+        "get", "fetch", "read", "load", "find", "lookup", "has", "is", "delete", "remove", "check",
+        "describe", "validate", "parse", "list", "create", "hide",
+    ];
+    let text = String::from_utf8_lossy(name);
+    let name = text.rsplit('.').next().unwrap_or_default();
+    parts(name).first().is_some_and(|first| VERBS.contains(&first.as_str()))
+}
+
+/// Returns whether this is the name of the field with the value of a pair: `value`, or
+/// `ParameterValue` and similar.
+fn is_name_of_value(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"value") || name.ends_with(b"Value")
+}
+
 struct NameCursor<'a> {
     text: &'a [u8],
     at: usize,
@@ -283,23 +321,38 @@ impl NameCursor<'_> {
 
     /// If the name and its value are the values of two fields, skips the text between them, up to
     /// the sign before the value: `"name": "PASSWORD", "value": "..."`, `<add key="Password"
-    /// value="..."/>`.
-    fn value_of_pair(&mut self) -> bool {
-        const MOST: usize = 48;
+    /// value="..."/>`. Other fields may come between them. The name may be a label: `"element":
+    /// "Password textbox", "text": "..."`.
+    fn value_of_pair(&mut self, quoted: bool) -> bool {
+        const MAX_OTHERS: usize = 3;
+        const MAX_LABEL_BYTES: usize = 24;
         let begun = self.at;
-        for _ in 0..MOST {
-            match (self.byte(0), self.byte(1)) {
-                (b'\\', b'n' | b'r' | b't') => self.at += 2,
-                (b' ' | b'\t' | b'\n' | b'\r' | b',' | b'"' | b'\'' | b'\\', _) => self.at += 1,
-                _ => break,
+        let is_of_label = |ahead: &usize| {
+            let byte = self.byte(*ahead);
+            byte.is_ascii_lowercase() || byte == b' '
+        };
+        let label = (0..MAX_LABEL_BYTES).take_while(is_of_label).count();
+        let is_label = label > 0 && !quoted && matches!(self.byte(label), b'"' | b'\\');
+        self.at += if is_label { label } else { 0 };
+        // The name of an object with the value: `"password": {"value": "..."}`.
+        if quoted && self.skip(b":") {
+            self.spaces();
+            if !self.skip(b"{") {
+                self.at = begun;
+                return false;
             }
         }
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let is_value = self.at > begun
-            && rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"value"));
-        self.at += if is_value { 5 } else { 0 };
-        let quotes =
-            (0..8).take_while(|ahead| matches!(self.byte(*ahead), b'\\' | b'"' | b'\'')).count();
+        self.signs_of_pair();
+        for _ in 0..MAX_OTHERS {
+            if !self.other_field() {
+                break;
+            }
+        }
+        let field = self.field();
+        let is_value = self.at > begun && (is_name_of_value(field) || is_label && field == b"text");
+        let length = field.len();
+        let is_quote = |ahead: &usize| matches!(self.byte(*ahead), b'\\' | b'"' | b'\'');
+        let quotes = length + (length..length + 8).take_while(is_quote).count();
         if is_value && matches!(self.byte(quotes), b':' | b'=') {
             self.at += quotes;
             return true;
@@ -308,9 +361,154 @@ impl NameCursor<'_> {
         false
     }
 
+    /// Skips spaces, quotes and commas between two fields.
+    fn signs_of_pair(&mut self) {
+        const MOST: usize = 48;
+        for _ in 0..MOST {
+            match (self.byte(0), self.byte(1)) {
+                (b'\\', b'n' | b'r' | b't') => self.at += 2,
+                (b' ' | b'\t' | b'\n' | b'\r' | b',' | b'"' | b'\'' | b'\\', _) => self.at += 1,
+                _ => break,
+            }
+        }
+    }
+
+    /// Returns the name of the field that begins here.
+    fn field(&self) -> &[u8] {
+        const MOST: usize = 16;
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let length = rest.iter().take(MOST).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        rest.get(..length).unwrap_or_default()
+    }
+
+    /// Skips a field whose value is no value of a pair: `"type": "string", `.
+    fn other_field(&mut self) -> bool {
+        const MOST: usize = 32;
+        let begun = self.at;
+        let field = self.field();
+        let length = field.len();
+        let is_other = length > 0
+            && !field.eq_ignore_ascii_case(b"name")
+            && !field.eq_ignore_ascii_case(b"key")
+            && !is_name_of_value(field);
+        self.at += length;
+        while matches!(self.byte(0), b'\\' | b'"' | b'\'') && self.at < begun + MOST {
+            self.at += 1;
+        }
+        if is_other && matches!(self.byte(0), b':' | b'=') {
+            self.at += 1;
+            self.signs_of_pair();
+            let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_.- ".contains(&byte);
+            self.at += (0..MOST).take_while(|ahead| is_of_word(self.byte(*ahead))).count();
+            let end = self.at;
+            self.signs_of_pair();
+            let between = self.text.get(end..self.at).unwrap_or_default();
+            if between.iter().any(|byte| b", ".contains(byte)) {
+                return true;
+            }
+        }
+        self.at = begun;
+        false
+    }
+
+    /// If the name is the text of an element or in a tag, skips the text up to the value in the
+    /// next element: `<key>Password</key><string>`, `<entry key="password">`, `<Password Type="">`.
+    fn value_of_element(&mut self, name: usize, quoted: bool) -> bool {
+        const MOST: usize = 96;
+        let begun = self.at;
+        let before = self.text.get(name.saturating_sub(MOST)..name).unwrap_or_default();
+        let is_in_tag = before.iter().rfind(|byte| b"<>\n".contains(byte)) == Some(&b'<');
+        let is_text = before.last() == Some(&b'>') && self.skip(b"</");
+        // The end of a tag without other attributes separates a name and its value anyway.
+        let ends_alone = self.byte(0) == b'=' || self.byte(0) == b'>' && !quoted;
+        if !is_text && (!is_in_tag || ends_alone) {
+            return false;
+        }
+        let text = self.text;
+        let ends_tag = |at: usize| {
+            let rest = text.get(at..).unwrap_or_default();
+            let length = rest.iter().take(MOST).position(|byte| b"<>\n".contains(byte))?;
+            (rest.get(length) == Some(&b'>') && rest.get(..length)?.last() != Some(&b'/'))
+                .then_some(at + length + 1)
+        };
+        let Some(mut end) = ends_tag(self.at) else {
+            self.at = begun;
+            return false;
+        };
+        self.at = end;
+        self.signs_of_pair();
+        let opened = text.get(self.at..).unwrap_or_default();
+        let is_value = [&b"<string>"[..], b"<value>", b"<param-value>"]
+            .iter()
+            .any(|tag| opened.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag)));
+        if is_value {
+            end = ends_tag(self.at + 1).unwrap_or(end);
+        }
+        // Else the text up to the end of the element is the value.
+        let inside = text.get(end..).unwrap_or_default();
+        let is_of_text = |byte: &&u8| !b"<>\n".contains(byte);
+        let length = inside.iter().take(MAX_QUOTED_BYTES).take_while(is_of_text).count();
+        let is_inside = inside.get(length..).is_some_and(|rest| rest.starts_with(b"</"));
+        let is_value = is_value || is_in_tag && is_inside;
+        self.at = if is_value { end } else { begun };
+        is_value
+    }
+
     fn brackets(&mut self) {
         while matches!(self.byte(0), b']' | b')') {
             self.at += 1;
+        }
+        // The end of a bold name in Markdown.
+        self.skip(b"**");
+    }
+
+    /// Skips this text if it is here.
+    fn skip(&mut self, part: &[u8]) -> bool {
+        let is_here = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(part));
+        self.at += if is_here { part.len() } else { 0 };
+        is_here
+    }
+
+    /// Skips the bracket before a quoted argument.
+    fn bracket_of_call(&mut self) -> bool {
+        let slashes = (1..9).take_while(|ahead| self.byte(*ahead) == b'\\').count();
+        let is_quote = matches!(self.byte(1 + slashes), b'"' | b'\'' | b'`');
+        is_quote && self.skip(b"(")
+    }
+
+    /// Skips what may be between two columns of a table after a gap: a bar, or nothing if the gap
+    /// is wide.
+    fn column(&mut self, gap: &[u8]) -> bool {
+        let bars = ["| ", "\u{2502} ", "\u{2503} ", "\u{2551} "];
+        let is_after_bar = bars.iter().any(|bar| self.skip(bar.as_bytes()));
+        self.spaces();
+        is_after_bar || gap.len() >= 2 || gap == b"\t"
+    }
+
+    /// Skips what is before a literal: `Some("...")`, `<<"...">>`, `<![CDATA[...`, the `**` after a
+    /// bold name, or the beginning of a block in YAML.
+    fn wrapper(&mut self) {
+        let next = |ahead: usize| matches!(self.byte(ahead), b'"' | b'\'' | b'\\');
+        let (is_argument, is_binary) = (next(5), next(2));
+        if is_argument && self.skip(b"Some(") || is_binary && self.skip(b"<<") {
+            return;
+        }
+        if self.skip(b"<![CDATA[") {
+            return;
+        }
+        if self.skip(b"** ") {
+            return;
+        }
+        let block = match (self.byte(0), self.byte(1)) {
+            (b'|' | b'>', b'-' | b'+') => 2,
+            (b'|' | b'>', _) => 1,
+            _ => return,
+        };
+        let begun = self.at;
+        self.at += block;
+        let is_line = self.form == TextForm::Plain && self.skip(b"\n") || self.skip(b"\\n");
+        if !(is_line && self.spaces()) {
+            self.at = begun;
         }
     }
 
@@ -333,6 +531,7 @@ impl NameCursor<'_> {
             (b'=', b'=') | (b'!', _) => 0,
             // The last two introduce a default: `process.env.API_KEY || "..."`.
             (b':' | b'?', b'=') | (b'=', b'>') | (b'|', b'|') | (b'?', b'?' | b':') => 2,
+            (b'-', b'>') if self.text.get(self.at - 1) == Some(&b' ') => 2,
             (b'o', b'r') if self.byte(2) == b' ' && matches!(self.byte(3), b'"' | b'\'') => 3,
             (b'=' | b':', _) => 1,
             (b'>', _) if !quoted => 1,
@@ -424,13 +623,14 @@ impl NameCursor<'_> {
 
     /// Returns the unquoted word that begins here. `None` if the sign before its name shows that
     /// the word ends earlier: in a query, a list or a connection string.
-    fn word(&self, opener: Option<u8>) -> Option<Range<usize>> {
+    fn word(&self, opener: Option<u8>, of_element: bool) -> Option<Range<usize>> {
         let is_of_list = opener.is_some_and(|byte| b"?&;,({[".contains(&byte));
         if is_of_list {
             return None;
         }
         let rest = self.text.get(self.at..self.text.len().min(self.at + MAX_QUOTED_BYTES))?;
-        let is_element = opener == Some(b'<') && self.text.get(self.at - 1) == Some(&b'>');
+        let is_element =
+            of_element || opener == Some(b'<') && self.text.get(self.at - 1) == Some(&b'>');
         if is_element {
             let end = rest.windows(2).position(|two| two == b"</" || two[0] == b'\n')?;
             let inside = rest.get(..end)?;

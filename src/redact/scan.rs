@@ -381,6 +381,9 @@ impl TextScan<'_> {
         let is_simple = !named.is_expression
             && (secret_heuristics::is_secret(value) || short::is_secret(text, &named));
         let range = match is_secret {
+            true if named.in_columns => {
+                short::is_secret_in_column(text, &named).then(|| named.value.clone())
+            }
             true if short::is_whole_secret(text, &named) => Some(named.whole.clone()),
             // A secret is never removed in part.
             true if is_simple && named.quoted => Some(named.value.start..named.whole.end),

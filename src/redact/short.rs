@@ -12,8 +12,9 @@ const MIN_BYTES: usize = 6;
 const MIN_TOKEN_BYTES: usize = 12;
 
 /// The last parts of names of passwords.
-const PASSWORDS: [&str; 10] = [
-    "password", "passwd", "passphrase", "pass", "pwd", "pw", "passcode", "pgpass", "sshpass", "psk",
+const PASSWORDS: [&str; 14] = [
+    "password", "passwd", "passphrase", "pass", "pwd", "pw", "passcode", "pgpass", "sshpass",
+    "psk", "dbpass", "userpass", "rootpass", "remotepass",
 ];
 /// The last parts of names of other secrets.
 const OTHERS: [&str; 3] = ["secret", "token", "apikey"];
@@ -60,6 +61,10 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
         return false;
     }
     let is_sure = named.quoted || named.is_flag || is_setting(text, named, bytes, after);
+    // The name of a function says less than the name of a value.
+    if named.called && strength(value) < Strength::High {
+        return false;
+    }
     match name {
         NameMeaning::Password => {
             strength(value) >= if is_sure { Strength::Fair } else { Strength::High }
@@ -76,6 +81,44 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
             is_sure && is_token(value, least)
         }
     }
+}
+
+/// Returns whether a value in the column beside its name is a secret: it looks generated, and ends
+/// its cell or line.
+pub(super) fn is_secret_in_column(text: &[u8], named: &NamedValue) -> bool {
+    let value = text.get(named.value.clone()).unwrap_or_default();
+    let name = text.get(named.name.clone()).and_then(|name| std::str::from_utf8(name).ok());
+    let after = text.get(named.run_end.max(named.value.end)..).unwrap_or_default();
+    let ends_cell = match after {
+        [] | [b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'`' | b'|', ..] => true,
+        [b'\\', next, ..] => matches!(next, b'n' | b'r' | b't' | b'"'),
+        // A second space, a bar, or a line that is drawn.
+        [b' ', next, ..] => matches!(next, b' ' | b'|' | b'\n' | 0xe2),
+        _ => false,
+    };
+    // What ends with a sign of a sentence is prose.
+    ends_cell
+        && named.run_end == named.value.end
+        && name.and_then(meaning_of).is_some()
+        && looks_random(value)
+}
+
+/// Returns whether a value whose place says little looks generated: its bytes often change between
+/// small letters, capitals and digits, and are not all hex digits.
+pub(super) fn looks_random(value: &[u8]) -> bool {
+    const MIN_BYTES: usize = 8;
+    let class =
+        |byte: u8| (byte.is_ascii_lowercase(), byte.is_ascii_uppercase(), byte.is_ascii_digit());
+    let changes = value.windows(2).filter(|two| class(two[0]) != class(two[1])).count();
+    let is_strong = match strength(value) {
+        Strength::High => true,
+        Strength::Fair => value.len() >= 10,
+        Strength::None => secret_heuristics::is_secret(value),
+    };
+    value.len() >= MIN_BYTES
+        && is_strong
+        && changes * 5 >= (value.len() - 1) * 2
+        && !value.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Returns whether the whole value of a name, which may contain any signs, is a secret: a generated
