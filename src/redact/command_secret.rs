@@ -32,10 +32,16 @@ pub(super) enum CommandPlace {
     Header,
     /// The next word of a sentence, if it is certainly a secret: `the password is SECRET`.
     Sentence,
+    /// After `is` or a colon in the same line: `the password for NAME is SECRET`.
+    SentencePart,
+    /// After a word for a password in another language, or after a label.
+    Label,
+    /// What is typed into a field for a password: `getByLabel('Password').fill('SECRET')`.
+    Input,
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 131] = [
+pub(super) const HINTS: [(&str, CommandPlace); 192] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -60,6 +66,8 @@ pub(super) const HINTS: [(&str, CommandPlace); 131] = [
     (" -a ", CommandPlace::Word(1, "snmp")),
     (" -x ", CommandPlace::Word(1, "snmp")),
     (" -p ", CommandPlace::Word(1, "psexec")),
+    (" -p ", CommandPlace::Word(1, "unlock-keychain")),
+    (" -p ", CommandPlace::Word(1, "security import")),
     (" -w ", CommandPlace::Word(1, "-password ")),
     ("> auth ", CommandPlace::Word(1, "")),
     ("> auth ", CommandPlace::Word(2, "")),
@@ -72,13 +80,62 @@ pub(super) const HINTS: [(&str, CommandPlace); 131] = [
     (" authtoken ", CommandPlace::Word(1, "ngrok")),
     ("generated for root@localhost: ", CommandPlace::Word(1, "")),
     ("proceed to installation:", CommandPlace::FormField),
-    ("password is ", CommandPlace::Sentence),
-    ("token is ", CommandPlace::Sentence),
-    ("secret is ", CommandPlace::Sentence),
-    ("api key is ", CommandPlace::Sentence),
-    ("access key is ", CommandPlace::Sentence),
-    ("secret key is ", CommandPlace::Sentence),
-    ("api key: ", CommandPlace::Sentence),
+    ("password is", CommandPlace::Sentence),
+    ("token is", CommandPlace::Sentence),
+    ("secret is", CommandPlace::Sentence),
+    ("api key is", CommandPlace::Sentence),
+    ("access key is", CommandPlace::Sentence),
+    ("secret key is", CommandPlace::Sentence),
+    ("passphrase is", CommandPlace::Sentence),
+    ("passcode is", CommandPlace::Sentence),
+    ("pwd is", CommandPlace::Sentence),
+    (" pw is", CommandPlace::Sentence),
+    ("api key", CommandPlace::Sentence),
+    ("password to", CommandPlace::Sentence),
+    ("h password", CommandPlace::Sentence),
+    ("e password", CommandPlace::Sentence),
+    ("e token", CommandPlace::Sentence),
+    ("password for ", CommandPlace::SentencePart),
+    ("password of ", CommandPlace::SentencePart),
+    ("passwort", CommandPlace::Label),
+    ("kennwort", CommandPlace::Label),
+    ("mot de passe", CommandPlace::Label),
+    ("mdp", CommandPlace::Label),
+    ("contraseña", CommandPlace::Label),
+    ("contrasena", CommandPlace::Label),
+    ("senha", CommandPlace::Label),
+    ("wachtwoord", CommandPlace::Label),
+    ("lösenord", CommandPlace::Label),
+    ("hasło", CommandPlace::Label),
+    ("parola", CommandPlace::Label),
+    ("şifre", CommandPlace::Label),
+    ("ароль", CommandPlace::Label),
+    ("密码", CommandPlace::Label),
+    ("密碼", CommandPlace::Label),
+    ("口令", CommandPlace::Label),
+    ("パスワード", CommandPlace::Label),
+    ("비밀번호", CommandPlace::Label),
+    ("key content", CommandPlace::Label),
+    (".fill(", CommandPlace::Input),
+    (".type(", CommandPlace::Input),
+    ("sendkeys(", CommandPlace::Input),
+    ("send_keys(", CommandPlace::Input),
+    ("fill_in ", CommandPlace::Input),
+    ("fill_in(", CommandPlace::Input),
+    ("\" -> \"", CommandPlace::Word(1, "assword")),
+    ("\\\" -> \\\"", CommandPlace::Word(1, "assword")),
+    (" -pw ", CommandPlace::Word(1, "")),
+    ("> pass ", CommandPlace::Word(1, "")),
+    ("sentinel auth-pass ", CommandPlace::Word(2, "")),
+    ("bindpw ", CommandPlace::Word(1, "")),
+    ("rootpw ", CommandPlace::Word(1, "")),
+    ("--plaintext ", CommandPlace::Word(1, "rootpw")),
+    ("reset-admin-password ", CommandPlace::Word(1, "")),
+    ("successfully reset.\nnew value: ", CommandPlace::Word(1, "")),
+    ("successfully reset.\\nnew value: ", CommandPlace::Word(1, "")),
+    ("mosquitto_passwd -b ", CommandPlace::Word(3, "")),
+    ("qpdf --encrypt ", CommandPlace::Word(1, "")),
+    ("qpdf --encrypt ", CommandPlace::Word(2, "")),
     ("password 0 ", CommandPlace::Word(1, "")),
     ("password 7 ", CommandPlace::Word(1, "")),
     ("secret 0 ", CommandPlace::Word(1, "")),
@@ -150,6 +207,16 @@ pub(super) const HINTS: [(&str, CommandPlace); 131] = [
     ("basicauth(", CommandPlace::Quoted(2)),
     ("pscredential(", CommandPlace::Quoted(2)),
     ("createhmac(", CommandPlace::Quoted(2)),
+    ("getconnection(", CommandPlace::Quoted(2)),
+    (".basic_auth(", CommandPlace::Quoted(2)),
+    ("'auth' => [", CommandPlace::Quoted(2)),
+    ("getconnection(", CommandPlace::Quoted(3)),
+    ("mysqli_connect(", CommandPlace::Quoted(3)),
+    ("new mysqli(", CommandPlace::Quoted(3)),
+    ("new pdo(", CommandPlace::Quoted(3)),
+    ("new sequelize(", CommandPlace::Quoted(3)),
+    ("keyring.set_password(", CommandPlace::Quoted(3)),
+    ("keytar.setpassword(", CommandPlace::Quoted(3)),
     ("mnemonic", CommandPlace::Phrase),
     ("seed_phrase", CommandPlace::Phrase),
     ("seed phrase", CommandPlace::Phrase),
@@ -247,7 +314,18 @@ pub(super) fn find(
         CommandPlace::Quoted(number) => quoted(text, end, number)?,
         CommandPlace::Phrase => return phrase(text, end),
         CommandPlace::Header => header(text, start, end)?,
-        CommandPlace::Sentence => return sentence(text, end),
+        CommandPlace::Sentence => return sentence(text, start, end),
+        CommandPlace::SentencePart => {
+            let line = text.get(end..text.len().min(end + 64))?;
+            let line = line.split(|byte| *byte == b'\n').next()?;
+            let is = line.windows(4).position(|four| four == b" is ").map(|at| at + 4);
+            let colon = line.windows(2).position(|two| two == b": ").map(|at| at + 2);
+            let from = end + is.into_iter().chain(colon).min()?;
+            let range = without_signs(text, &next_word(text, from))?;
+            text.get(range.clone()).filter(|value| short::looks_random(value)).map(|_| range)?
+        }
+        CommandPlace::Label => label(text, end)?,
+        CommandPlace::Input => input(text, start, end)?,
         CommandPlace::Md5 => {
             const DIGITS: usize = 32;
             let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -335,16 +413,75 @@ fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Finds the secret in a sentence, without the sign that ends the sentence.
-fn sentence(text: &[u8], end: usize) -> Option<SecretFinding> {
-    const MIN_BYTES: usize = 12;
-    let word = next_word(text, end + run(text, end, 1, |byte| byte == b'`'));
+/// Returns the range without the signs at its end that end a sentence.
+fn without_signs(text: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     let signs = text.get(word.clone())?.iter().rev();
-    let signs = signs.take_while(|byte| b".,;:!?)".contains(byte)).count();
-    let range = word.start..word.end - signs;
+    let signs = signs.take_while(|byte| b".,;:!?)*".contains(byte)).count();
+    Some(word.start..word.end - signs)
+}
+
+/// Returns the value after a word for a password, after `is` in the same language, or a colon or
+/// another sign.
+fn label(text: &[u8], end: usize) -> Option<Range<usize>> {
+    const JOINTS: [&str; 14] = [
+        "ist ", "lautet ", "est ", "es ", "é ", "to ", "is ", "är ", "는 ", "은 ", "是", "为",
+        "は", "：",
+    ];
+    let signs = |at: usize| at + run(text, at, 32, |byte| b" \t\"'`*:=|(\\".contains(&byte));
+    let mut at = signs(end);
+    for _ in 0..2 {
+        let rest = text.get(at..)?;
+        let joint = JOINTS.iter().find(|joint| rest.starts_with(joint.as_bytes()));
+        at = joint.map_or(at, |joint| signs(at + joint.len()));
+    }
+    let range = without_signs(text, &next_word(text, at))?;
+    let (between, value) = (text.get(end..at)?, text.get(range.clone())?);
+    // The letter of an escape is not part of the value.
+    let is_escaped = between.last() == Some(&b'\\');
+    let is_quoted = between.last().is_some_and(|byte| b"\"'`".contains(byte));
+    let is_code = !is_quoted && value.iter().any(|byte| b"([{<".contains(byte));
+    let has_sign =
+        between.iter().any(|byte| b":=".contains(byte)) || between.ends_with("：".as_bytes());
+    (at > end && !is_escaped && !is_code && (has_sign || short::looks_random(value)))
+        .then_some(range)
+}
+
+/// Returns the text that is typed into a field, if the name of the field precedes it in the same
+/// statement or among the arguments, and says that the field is for a password.
+fn input(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+    const NEAR: usize = 96;
+    let is_named = |bytes: &[u8]| byte_text::contains(bytes, b"assword");
+    let line = line_before(text, start);
+    let line = line.get(line.len().saturating_sub(NEAR)..)?;
+    let statement = line.rsplit(|byte| *byte == b';').next()?;
+    if is_named(statement) {
+        return (quotes(text, end) > 0).then(|| next_word(text, end));
+    }
+    let mut arguments = (1..=2).filter_map(|number| quoted(text, end, number));
+    arguments.find(|range| text.get(end..range.start).is_some_and(is_named))
+}
+
+/// Finds the secret in a sentence, without the sign that ends the sentence.
+fn sentence(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
+    const MIN_BYTES: usize = 12;
+    let hint = text.get(start..end)?;
+    // `the password is: SECRET`, `the password is **SECRET**`.
+    let colon = run(text, end, 1, |byte| byte == b':');
+    let space = run(text, end + colon, 2, |byte| byte == b' ');
+    if space == 0 {
+        return None;
+    }
+    let from = end + colon + space;
+    let word = next_word(text, from + run(text, from, 2, |byte| b"`*".contains(&byte)));
+    let range = without_signs(text, &word)?;
     let value = text.get(range.clone())?;
     let is_strong = value.len() >= MIN_BYTES && short::strength(value) == short::Strength::High;
     if !is_strong && !secret_heuristics::is_secret(value) {
+        return None;
+    }
+    // Without `is` or a colon, a name may follow: `the password PBKDF2WithHmacSHA256`.
+    let is_said = colon > 0 || hint.to_ascii_lowercase().ends_with(b" is");
+    if !is_said && !short::looks_random(value) {
         return None;
     }
     // A token of a known form is found by its form, and has a kind of its own. What is found only

@@ -334,15 +334,16 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         b" -p" if spaces == 0 => &[
             "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow",
             "mysqlslap", "mysqlpump", "mariadb", "mariadb-dump", "mariadb-admin", "sshpass", "7z",
-            "7za", "docker", "podman",
+            "7za", "docker", "podman", "rar", "unrar",
         ],
         b" -p" => &[
             "sshpass", "docker", "podman", "mongo", "mongosh", "mongodump", "mongorestore", "helm",
             "oc", "az", "influx", "twine", "cqlsh", "cypher-shell", "eas", "expo", "poetry",
-            "rabbitmqadmin", "supabase",
+            "rabbitmqadmin", "supabase", "rdesktop", "crackmapexec", "netexec", "nxc",
+            "evil-winrm", "beeline", "crane", "oras", "yt-dlp", "vsce",
         ],
         b" -a " => &["redis-cli", "redis-benchmark"],
-        b" -w " => &["ldapsearch", "ldapmodify", "ldapadd", "ldappasswd"],
+        b" -w " => &["ldapsearch", "ldapmodify", "ldapadd", "ldappasswd", "kadmin"],
         _ => &[],
     };
     if !tools.is_empty() {
@@ -359,9 +360,7 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let from = end + if glued { spaces } else { 0 };
     let quotes = run(text, from, 4, is_quote);
     // A sentence may contain the same words.
-    if quotes == 0 && (flag.ends_with(b"by ") || flag.ends_with(b"password ")) {
-        return None;
-    }
+    let is_prose = quotes == 0 && (flag.ends_with(b"by ") || flag.ends_with(b"password "));
     let from = from + quotes;
     let quote = text.get(from - 1).copied().filter(|byte| quotes > 0 && is_quote(*byte));
     let is_bare = |byte: u8| byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte);
@@ -372,7 +371,10 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         password.len() >= secret_heuristics::MIN_BYTES && secret_heuristics::is_secret(password);
     let is_short = short::strength(password) >= short::Strength::Fair
         || is_quoted && short::is_password(password);
-    (length >= 6 && (is_long || is_short)).then_some(SecretFinding { range, kind: "password" })
+    let is_secret = length >= 6 && (is_long || is_short);
+    // `IDENTIFIED BY SECRET` of Oracle has no quotes.
+    let is_named = !is_prose || flag.ends_with(b"by ") && short::looks_random(password);
+    (is_secret && is_named).then_some(SecretFinding { range, kind: "password" })
 }
 
 /// Returns the length of the password at an offset, and whether it ends at this quote. Then it may

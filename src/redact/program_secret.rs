@@ -42,7 +42,7 @@ pub(super) enum ProgramPlace {
 }
 
 /// Lower-case texts that are beside a credential of a program, or a part of it.
-pub(super) const HINTS: [(&str, ProgramPlace); 83] = [
+pub(super) const HINTS: [(&str, ProgramPlace); 92] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),
     ("\\nprivate-lines: ", ProgramPlace::KeyLines),
@@ -113,18 +113,27 @@ pub(super) const HINTS: [(&str, ProgramPlace); 83] = [
     ("vault encrypt_string ", ProgramPlace::NextWord),
     ("config set _auth ", ProgramPlace::NextWord),
     (":_authtoken ", ProgramPlace::NextWord),
+    ("github-oauth.github.com ", ProgramPlace::NextWord),
     ("sqlplus ", ProgramPlace::AfterSlash),
     ("impdp ", ProgramPlace::AfterSlash),
     ("expdp ", ProgramPlace::AfterSlash),
     ("thin:", ProgramPlace::AfterSlash),
+    ("rman target ", ProgramPlace::AfterSlash),
+    ("userid=", ProgramPlace::AfterSlash),
     ("smbclient ", ProgramPlace::AfterPercent),
+    ("rpcclient ", ProgramPlace::AfterPercent),
     ("@tcp(", ProgramPlace::BeforeHost),
     ("@unix(", ProgramPlace::BeforeHost),
     (":5432:", ProgramPlace::LastField),
+    (":*:", ProgramPlace::LastField),
     (": psk ", ProgramPlace::Quoted),
     ("authident: ", ProgramPlace::AfterColon),
     ("htpasswd -b ", ProgramPlace::ThirdWord),
     ("--proxy-user ", ProgramPlace::AfterColon),
+    ("-creds ", ProgramPlace::AfterColon),
+    ("-creds=", ProgramPlace::AfterColon),
+    ("--cert ", ProgramPlace::AfterColon),
+    ("stats auth ", ProgramPlace::AfterColon),
     (" -u", ProgramPlace::AfterColon),
 ];
 
@@ -189,6 +198,13 @@ pub(super) fn find(
             start - count + colon + 1..start
         }
         ProgramPlace::LastField => {
+            // Any port: then the host begins the line, as in no resource name of AWS.
+            let before = text.get(start.saturating_sub(64)..start)?;
+            let is_of_host = |byte: &&u8| byte.is_ascii_graphic() && !b"\"'`\\".contains(byte);
+            let mut host = before.iter().rev().take_while(is_of_host);
+            if text.get(start..end)? == b":*:" && host.any(|byte| *byte == b':') {
+                return None;
+            }
             let line = text.get(end..text.len().min(end + 256))?;
             let mut fields = line.split(|byte| matches!(byte, b'\n' | b'\\' | b'"' | b' '));
             let line = fields.next()?;

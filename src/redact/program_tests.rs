@@ -371,6 +371,108 @@ fn a_password_in_a_sentence_may_have_any_length() {
     );
 }
 
+/// Regression: a password was found only beside an English word, in a few forms of a sentence.
+#[test]
+fn a_password_in_prose_of_other_forms_and_languages_is_found() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "Das Passwort ist {}.",
+        "Passwort: {}\n",
+        "Le mot de passe est {}.",
+        "mot de passe : {}\n",
+        "La contraseña es {}",
+        "senha: {}\n",
+        "Пароль: {}\n",
+        "密码：{}",
+        "密码是{}",
+        "パスワードは{}です",
+        "비밀번호: {}\n",
+        "Your temporary password is: {}\n",
+        "my pw is {}",
+        "I set the password to {}.",
+        "log in as root with password {} now",
+        "The password for user 'app' is '{}'",
+        "Password for admin: {}\n",
+        "the password (`{}`) works",
+        "password `{}`",
+        "**Password:** {}\n",
+        "**Password**: `{}`\n",
+        "| Password | {} |",
+        "    Key Content            : {}\n",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    for text in [
+        "Das Passwort ist falsch.",
+        "mot de passe : obligatoire",
+        "senha = gerarSenha2(x)",
+        "密码：必填",
+        "the password PBKDF2WithHmacSHA256 derives",
+        "| password | string | The password |",
+        "Password for 'https://me@host.test': ",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+/// Regression: a value that neither a sign nor a field `value` joined to its name stayed.
+#[test]
+fn a_password_is_found_in_columns_elements_calls_and_pairs() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "Key         Value\n---         -----\npassword    {}\nuser        me\n",
+        "DB_PASSWORD\t{}\n",
+        "\u{2551} DB_PASSWORD \u{2502} {} \u{2551}",
+        "username | bob\npassword | {}\n",
+        "<key>Password</key>\n<string>{}</string>",
+        "<entry key=\"password\">{}</entry>",
+        "<property name=\"hibernate.connection.password\">{}</property>",
+        "<wsse:Password Type=\"x#PasswordText\">{}</wsse:Password>",
+        "<param-name>password</param-name><param-value>{}</param-value>",
+        "<setting name=\"Password\" serializeAs=\"String\"><value>{}</value>",
+        "<password><![CDATA[{}]]></password>",
+        ".password(\"{}\")",
+        "user.setPassword('{}')",
+        "password: Some(\"{}\")",
+        "password: |\n  {}\n",
+        "storePassword '{}'",
+        "[{\"name\":\"DB_PASSWORD\",\"slotSetting\":false,\"value\":\"{}\"}]",
+        "{\"db_password\":{\"sensitive\":true,\"type\":\"string\",\"value\":\"{}\"}}",
+        "{\"ParameterKey\":\"DBPassword\",\"ParameterValue\":\"{}\"}",
+        "{\"element\":\"Password textbox\",\"ref\":\"e12\",\"text\":\"{}\"}",
+        "await page.getByLabel('Password').fill('{}');",
+        "page.fill('#password', '{}')",
+        "cy.get('input[name=\"password\"]').type('{}')",
+        "driver.findElement(By.id(\"password\")).sendKeys(\"{}\")",
+        "fill_in 'Password', with: '{}'",
+        "userEvent.type(screen.getByLabelText(/password/i), '{}')",
+        "DriverManager.getConnection(url, \"root\", \"{}\")",
+        "mysqli_connect(\"localhost\", \"root\", \"{}\", \"db\")",
+        "plink -ssh me@h -pw {} ls",
+        "skopeo copy --src-creds me:{} docker://a docker://b",
+        "curl --cert client.pem:{} https://host.test",
+        "security unlock-keychain -p {} build.keychain",
+        "CREATE USER me IDENTIFIED BY {};",
+        "*:*:*:postgres:{}\n",
+        "  ~ password = \"(old)\" -> \"{}\"",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    for text in [
+        "git branch -v\n  reset-password   4f3a2b1c9 Fix it",
+        "password    VARCHAR(255) NOT NULL",
+        "password | text | not null",
+        "Password    string2Type\n",
+        "getPassword(\"Vq8rT2mZx4Kp\")",
+        "arn:aws:logs:us-east-1:*:log-group:Vq8rT2mZx4Kp:*",
+        "page.fill('#email', 'bob1@host.test')",
+        "const { token } = useAuth2Xy()",
+        "<label for=\"password\">Your password</label>",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
 #[test]
 fn the_second_form_of_a_token_of_a_service_is_found() {
     let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e580127a3c5e8206b9d4f1a7c3e580124f1d9b";
