@@ -209,13 +209,14 @@ pub(super) fn value_after(
     let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
     let listed = cursor.byte(0) == b',' && !is_argument_of_setter(text, name_start);
     let separated = called || of_element || cursor.separator(quoted_name, of_service) || of_pair;
-    // A directive in the settings of a server: `secret "..."`.
-    // A password may also be in other quotes: `storePassword '...'`.
+    // A directive in the settings of a server: `secret "..."`. A password may also be in other
+    // quotes: `storePassword '...'`.
     let is_directive = || {
         let next = cursor.byte(0);
-        let is_other =
-            matches!(next, b'\'' | b'`') && name.to_ascii_lowercase().ends_with(b"password");
-        spaces && !quoted_name && (next == b'"' || is_other)
+        let is_password = name.to_ascii_lowercase().ends_with(b"password");
+        let is_other = is_password && matches!(next, b'\'' | b'`');
+        let is_object = || !is_password && is_object_name(text, cursor.at + 1);
+        spaces && !quoted_name && (next == b'"' && !is_object() || is_other)
     };
     let is_set = separated || is_flag && spaces || is_directive();
     let in_columns = !is_set && !is_flag && !quoted_name && !of_service && cursor.column(gap);
@@ -290,6 +291,21 @@ fn is_getter(name: &[u8]) -> bool {
     let text = String::from_utf8_lossy(name);
     let name = text.rsplit('.').next().unwrap_or_default();
     parts(name).first().is_some_and(|first| VERBS.contains(&first.as_str()))
+}
+
+/// Returns whether the quoted text at an offset is the name of an object in Kubernetes, as in
+/// `secret "db-creds-9f8b7" deleted`: parts of small letters and digits, and one is a word.
+fn is_object_name(text: &[u8], at: usize) -> bool {
+    const MOST: usize = 64;
+    let rest = text.get(at..).unwrap_or_default();
+    let is_of_name =
+        |byte: &&u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(byte);
+    let length = rest.iter().take(MOST).take_while(is_of_name).count();
+    let name = rest.get(..length).unwrap_or_default();
+    let is_word = |part: &[u8]| part.len() >= 3 && part.iter().all(u8::is_ascii_lowercase);
+    rest.get(length) == Some(&b'"')
+        && name.contains(&b'-')
+        && name.split(|byte| *byte == b'-').any(is_word)
 }
 
 /// Returns whether this is the name of the field with the value of a pair: `value`, or

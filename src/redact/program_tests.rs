@@ -460,6 +460,7 @@ fn a_password_is_found_in_columns_elements_calls_and_pairs() {
     }
     for text in [
         "git branch -v\n  reset-password   4f3a2b1c9 Fix it",
+        "secret \"db-creds-9f8b7\" deleted",
         "password    VARCHAR(255) NOT NULL",
         "password | text | not null",
         "Password    string2Type\n",
