@@ -44,9 +44,10 @@ pub(super) fn with_stop(response: CommandResponse) -> CommandResponse {
 }
 
 /// Pointers to the fields that hold an exit code.
-const CODES: [&str; 11] = [
+const CODES: [&str; 14] = [
     "/exit_code", "/exitCode", "/metadata/exit_code", "/metadata/exit", "/metadata/exitCode",
-    "/exit", "/exit_status", "/exitStatus", "/returncode", "/return_code", "/code",
+    "/exit", "/exit_status", "/exitStatus", "/returncode", "/return_code", "/code", "/ExitCode",
+    "/returnCode", "/rc",
 ];
 
 /// Returns the exit code that a field of the response holds.
@@ -55,8 +56,9 @@ fn code_in_field(response: &Value) -> Option<i64> {
 }
 
 /// Returns the error that a response in Claude Code's form reports: a text, unless it begins with
-/// the exit code 0, or a field with another exit code or with null instead of one. Claude Code has
-/// an event of its own for a failure, but a client that uses its hooks may not.
+/// the exit code 0; a field with another exit code or with null instead of one; or no exit code and
+/// no `stdout`, or a sign of a failure beside it. Claude Code has an event of its own for a failure,
+/// but a client that uses its hooks may not.
 pub(super) fn error_in_response(response: &Value) -> Option<String> {
     if let Some(said) = text(response) {
         let said = said.strip_prefix("Error: ").unwrap_or(&said);
@@ -70,12 +72,83 @@ pub(super) fn error_in_response(response: &Value) -> Option<String> {
     match code_in_field(response) {
         Some(0) => None,
         Some(code) => Some(format!("Exit code {code}\n{}", output())),
-        // The client knows no exit code, so it is not 0.
         None => {
+            // The client knows no exit code, so it is not 0.
             let is_null = CODES.iter().any(|name| response.pointer(name) == Some(&Value::Null));
-            is_null.then(|| format!("no exit code\n{}", output()))
+            let is_success =
+                response.get("stdout").is_some() && !is_null && !has_sign_of_failure(response);
+            let is_given = !response.is_null() && error_in_field(response).is_none();
+            (is_given && !is_success).then(|| format!("no exit code\n{}", output()))
         }
     }
+}
+
+/// Returns whether a field of a response says that a command did not succeed, without an exit code.
+fn has_sign_of_failure(response: &Value) -> bool {
+    const STOPPED: [&str; 6] =
+        ["timedOut", "timed_out", "killed", "aborted", "cancelled", "canceled"];
+    const ENDED: [&str; 7] =
+        ["completed", "success", "succeeded", "ok", "done", "finished", "exited"];
+    let is = |name: &str, value: bool| response.get(name) == Some(&Value::Bool(value));
+    let status = match response.get("status") {
+        Some(Value::String(status)) => !ENDED.contains(&status.to_ascii_lowercase().as_str()),
+        Some(Value::Number(status)) => status.as_i64() != Some(0),
+        _ => false,
+    };
+    let by_signal = response.get("signal").is_some_and(|signal| !signal.is_null());
+    STOPPED.iter().any(|name| is(name, true)) || is("ok", false) || by_signal || status
+}
+
+/// Returns the error of a command with the line `Exit code N` first, as Claude Code writes it, if
+/// one of these values has the exit code in a field, or the error says it in other words.
+pub(super) fn with_exit_code<'v>(
+    said: String,
+    mut values: impl Iterator<Item = &'v Value>,
+) -> String {
+    if said.starts_with("Exit code ") {
+        return said;
+    }
+    let code = values.find_map(code_in_field).or_else(|| code_in_words(&said));
+    match code.filter(|code| (1..=255).contains(code)) {
+        Some(code) => format!("Exit code {code}\n{said}"),
+        None => said,
+    }
+}
+
+/// Parses an error such as `Command exited with non-zero status code 1`.
+fn code_in_words(said: &str) -> Option<i64> {
+    const KNOWN: [&str; 10] = [
+        "exited", "failed", "returned", "finished", "with", "a", "non-zero", "exit", "status",
+        "code",
+    ];
+    let mut words = said.lines().next()?.split(':').next()?.split_ascii_whitespace();
+    let is_subject = matches!(words.next()?, "Command" | "Process");
+    let code = words.next_back()?.trim_end_matches('.');
+    (is_subject && words.all(|word| KNOWN.contains(&word))).then(|| code.parse().ok()).flatten()
+}
+
+/// Returns the response of an edit in Claude Code's form, in which an object says that the file was
+/// changed and a text that it was not. Other clients report both in a text.
+pub(super) fn edit_response(response: Value) -> Value {
+    let said = match &response {
+        Value::Object(fields) => match fields.get("content") {
+            Some(content) if content.is_array() && !fields.contains_key("filePath") => {
+                text(content)
+            }
+            _ => return response,
+        },
+        other => text(other),
+    };
+    let said = said.unwrap_or_default();
+    let first = said.lines().next().unwrap_or_default();
+    let begins = |with: &[&str]| with.iter().any(|with| first.starts_with(with));
+    let is_file = first.starts_with("The file ")
+        && (first.contains(" has been updated") || first.contains(" has been created"));
+    let is_made = is_file
+        || begins(&[
+            "File created successfully", "Updated cell ", "Inserted cell ", "Deleted cell ",
+        ]);
+    if is_made { Value::Object(serde_json::Map::new()) } else { said.into_owned().into() }
 }
 
 /// Returns the error that a field of a response reports: `error`, or a flag with a text next to it.

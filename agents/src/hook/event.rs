@@ -36,11 +36,12 @@ impl HookAgent {
         }
     }
 
-    /// Returns the agent with this word. Claude Code also has the word `claude-code`.
+    /// Returns the agent with this word, in any case. Claude Code also has the word `claude-code`.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
-        let word = if word == "claude-code" { "claude" } else { word };
-        Self::ALL.into_iter().find(|agent| agent.word() == word)
+        let word = word.trim();
+        let word = if word.eq_ignore_ascii_case("claude-code") { "claude" } else { word };
+        Self::ALL.into_iter().find(|agent| agent.word().eq_ignore_ascii_case(word))
     }
 
     /// Returns the dialect of the agent's transcripts, if forge reads them.

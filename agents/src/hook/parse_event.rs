@@ -12,6 +12,11 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+/// How many places in a text are tried at which an event could begin.
+const MAX_STARTS: usize = 8;
+/// How deeply the lists and objects of an event may be nested.
+const MAX_DEPTH: usize = 100;
+
 /// The input of a hook is unreadable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the input of the hook {0}")]
@@ -19,17 +24,18 @@ pub struct HookInputError(String);
 
 /// Returns the text of a hook's input, without what some shells add: a byte order mark, NUL bytes,
 /// white space. UTF-16 is decoded if a byte order mark or the first characters show it. Bytes that
-/// are not UTF-8 become U+FFFD. A backslash that escapes nothing becomes an escaped one.
+/// are not UTF-8, and lone surrogates, become U+FFFD. A string of JSON that contains an object
+/// becomes this object. A backslash that escapes nothing becomes an escaped one.
 ///
 /// # Errors
 ///
-/// If the text is empty, or UTF-16 contains an unpaired surrogate.
+/// If the text is empty.
 pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, HookInputError> {
     let text = match input {
-        [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)?),
-        [0xfe, 0xff, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)?),
-        [b'{', 0, ..] => Cow::Owned(utf16(input, u16::from_le_bytes)?),
-        [0, b'{', 0, ..] => Cow::Owned(utf16(input, u16::from_be_bytes)?),
+        [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)),
+        [0xfe, 0xff, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)),
+        [1..=255, 0, 1..=255, 0, ..] => Cow::Owned(utf16(input, u16::from_le_bytes)),
+        [0, 1..=255, 0, 1..=255, ..] => Cow::Owned(utf16(input, u16::from_be_bytes)),
         // A shell that converts to another code page damages letters, but not the syntax of JSON.
         _ => String::from_utf8_lossy(input),
     };
@@ -42,6 +48,9 @@ pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, HookInputError> {
     if text.is_empty() {
         return Err(HookInputError("is empty".to_owned()));
     }
+    let inner: Option<String> =
+        text.starts_with('"').then(|| serde_json::from_str(&text).ok()).flatten();
+    let text = inner.filter(|inner| inner.starts_with('{')).map_or(text, Cow::Owned);
     Ok(match escape_lone_backslashes(&text) {
         Some(escaped) => Cow::Owned(escaped),
         None => text,
@@ -111,20 +120,72 @@ fn is_unescaped_path(mut text: &[u8]) -> bool {
     }
 }
 
-/// Returns the event in a text with something before or after it, such as what a shell printed.
+/// Returns the event in a text with something before or after it, such as what a shell printed. It
+/// begins at the first brace, or at one that begins a line.
 fn event_in(text: &str) -> Option<Value> {
-    let rest = text.get(text.find('{')?..)?;
-    let mut events = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-    let event = events.next()?.ok()?;
-    let names = ["session_id", "sessionId", "sessionID", "conversation_id"];
-    names.iter().any(|name| event.get(*name).is_some()).then_some(event)
+    let lines = text.match_indices("\n{").map(|(at, _)| at + 1);
+    text.find('{').into_iter().chain(lines).take(MAX_STARTS).find_map(|at| {
+        let mut events = serde_json::Deserializer::from_str(text.get(at..)?).into_iter::<Value>();
+        let event = events.next()?.ok()?;
+        let names = ["session_id", "sessionId", "sessionID", "conversation_id"];
+        names.iter().any(|name| event.get(*name).is_some()).then_some(event)
+    })
 }
 
-fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, HookInputError> {
+/// Returns this JSON in a form that a parser accepts: with `null` in place of each bare word that
+/// is no value of JSON, such as Python's `NaN`, and of each list or object that is nested too
+/// deeply, and without the comma after the last element of a list or object.
+fn with_strict_values(json: &str) -> String {
+    let bytes = json.as_bytes();
+    let (mut strict, mut at, mut depth) = (String::with_capacity(json.len()), 0, 0_usize);
+    while let Some(byte) = bytes.get(at) {
+        let (from, before) = (at, depth);
+        at += 1;
+        match byte {
+            b'"' => at = string_end(bytes, at),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => {
+                let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"{}[],:\"".contains(byte);
+                let rest = bytes.get(at..).unwrap_or_default();
+                at += rest.iter().position(is_end).unwrap_or(rest.len());
+            }
+        }
+        let piece = json.get(from..at).unwrap_or_default();
+        if before > MAX_DEPTH || depth > MAX_DEPTH {
+            if before == MAX_DEPTH {
+                strict.push_str("null");
+            }
+            continue;
+        }
+        if depth < before {
+            let elements = strict.trim_end();
+            let length = elements.strip_suffix(',').unwrap_or(elements).len();
+            strict.truncate(length);
+        }
+        let is_word = !matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b',' | b':')
+            && !byte.is_ascii_whitespace();
+        let is_value = !is_word || serde_json::from_str::<Value>(piece).is_ok();
+        strict.push_str(if is_value { piece } else { "null" });
+    }
+    strict
+}
+
+/// Returns the end of the string of JSON whose text begins here.
+fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = bytes.get(at) {
+        at += if *byte == b'\\' { 2 } else { 1 };
+        if *byte == b'"' {
+            break;
+        }
+    }
+    at.min(bytes.len())
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let units = bytes.as_chunks::<2>().0.iter().map(|pair| unit(*pair));
-    char::decode_utf16(units)
-        .collect::<Result<String, _>>()
-        .map_err(|error| HookInputError(format!("is not UTF-16: {error}")))
+    char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 struct HookInputFields<'a>(&'a Map<String, Value>);
@@ -195,7 +256,7 @@ impl HookAgent {
 
 impl HookEvent {
     /// Parses what an agent wrote to a hook's standard input. `name` is the event that the hook was
-    /// called with; if it is empty, the name comes from the input.
+    /// called with; if it is empty, or unknown unlike that in the input, the latter counts.
     ///
     /// # Errors
     ///
@@ -204,14 +265,19 @@ impl HookEvent {
         let text = plain(input)?;
         let text = crate::long_text::readable_json(&text);
         let input: Value = serde_json::from_str(&text)
-            .or_else(|error| event_in(&text).ok_or(error))
+            .or_else(|error| {
+                let strict = event_in(&with_strict_values(&text));
+                strict.or_else(|| event_in(&text)).ok_or(error)
+            })
             .map_err(|error| HookInputError(format!("is not JSON: {error}")))?;
         let Value::Object(fields) = &input else {
             return Err(HookInputError("is not a JSON object".to_owned()));
         };
         let fields = HookInputFields(fields);
         let said = fields.text(&["hook_event_name", "event"]);
-        let name = if name.is_empty() { said.unwrap_or_default() } else { name };
+        let is_known = |name: &str| agent.happening(name) != HookEventKind::Other;
+        let said = said.filter(|said| name.is_empty() || !is_known(name) && is_known(said));
+        let name = said.unwrap_or(name);
         let roots = fields.0.get("workspace_roots").and_then(Value::as_array);
         let roots: Vec<PathBuf> =
             roots.into_iter().flatten().filter_map(Value::as_str).map(PathBuf::from).collect();
@@ -322,8 +388,12 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
         tool: fields.owned(&["tool_name", "tool"]).unwrap_or_default(),
         call: fields.owned(&["tool_use_id", "callID", "call_id", "tool_call_id"]),
         input: fields.object(&["tool_input", "args"]),
-        response: command_end::read_response(fields.value(&["tool_response", "output"])),
-        error: fields.get("error").and_then(command_end::error_text),
+        response: command_end::read_response(
+            fields.value(&["tool_response", "tool_output", "output"]),
+        ),
+        error: ["error", "error_message"]
+            .iter()
+            .find_map(|name| command_end::error_text(fields.get(name)?)),
         interrupted: fields.flag("is_interrupt"),
         duration_ms: fields.whole(&["duration_ms", "duration"]),
         ..ToolUse::default()
@@ -336,6 +406,10 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
     }
     let of_claude = agent == HookAgent::Claude;
     let is_command = matches!(used.tool.as_str(), "Bash" | "PowerShell");
+    if of_claude && is_command && name == "PostToolUseFailure" {
+        let fields = fields.get("error").into_iter().chain([&used.response]);
+        used.error = used.error.map(|error| command_end::with_exit_code(error, fields));
+    }
     if of_claude && is_command && used.error.is_none() {
         used.error = command_end::error_in_response(&used.response);
         if name == "PostToolUse" && used.response.is_null() {
@@ -344,6 +418,9 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
     }
     if used.error.is_none() {
         used.error = command_end::error_in_field(&used.response);
+    }
+    if of_claude && matches!(used.tool.as_str(), "Edit" | "MultiEdit" | "Write" | "NotebookEdit") {
+        used.response = command_end::edit_response(used.response);
     }
     if of_claude
         && !is_command
@@ -379,7 +456,9 @@ fn cursor(used: &mut ToolUse, fields: &HookInputFields<'_>) {
     if fields.get("command").is_some() {
         used.tool = "Bash".to_owned();
         used.input = copied(&["command"]);
-        // The event does not say how the command ended.
+        // Most versions do not say how the command ended.
+        let code = fields.whole(&["exit_code"]);
+        used.ended = code.map_or(HookCommandEnd::Unknown, HookCommandEnd::Code);
         used.response = json!({ "stdout": fields.text(&["output"]).unwrap_or_default() });
     } else if fields.get("file_path").is_some() {
         used.tool = "Edit".to_owned();
@@ -427,7 +506,10 @@ fn like_claude(used: &mut ToolUse, agent: HookAgent) {
         used.response = json!({ "stdout": answer.output });
     } else if let Some(file) = file {
         used.error = used.error.take().or_else(|| command_end::edit_failure(&used.response));
-        used.response = json!({ "filePath": file });
+        // OpenCode reports only edits that were made. Other agents say in the response what was
+        // done.
+        let is_made = agent == HookAgent::OpenCode || !used.response.is_null();
+        used.response = if is_made { json!({ "filePath": file }) } else { "".into() };
     }
 }
 

@@ -155,6 +155,7 @@ fn byte_order_marks_nuls_and_utf_16_from_shells_are_removed_from_the_input() {
         [b"\0", text.as_bytes()].concat(),
         [b"\xff\xfe".as_slice(), &little].concat(),
         [b"\xfe\xff".as_slice(), &big, b"\0\0"].concat(),
+        [b"\r\0\n\0".as_slice(), &little].concat(),
         little,
     ] {
         let event = HookEvent::read(HookAgent::Claude, "UserPromptSubmit", &input).unwrap();
@@ -188,8 +189,20 @@ fn a_backslash_that_escapes_nothing_is_a_character_of_the_text() {
 
 #[test]
 fn an_event_without_a_name_is_named_by_its_input() {
-    let event = event(HookAgent::Claude, "", &json!({"hook_event_name":"Stop"}));
-    assert_eq!((event.name.as_str(), event.kind), ("Stop", HookEventKind::Stop));
+    // The last two are from a script with CRLF at the ends of lines, and from a client of another
+    // case.
+    for name in ["", "Stop\r", "stop"] {
+        let event = event(HookAgent::Claude, name, &json!({"hook_event_name":"Stop"}));
+        assert_eq!((event.name.as_str(), event.kind), ("Stop", HookEventKind::Stop), "{name:?}");
+    }
+    for (name, said) in [("SubagentStop", "Stop"), ("PreToolUse", "PreToolUse"), ("Unheard", "no")]
+    {
+        let event = event(HookAgent::Claude, name, &json!({"hook_event_name":said}));
+        assert_eq!(event.name, name);
+    }
+    for word in ["claude\r", "Claude", "CLAUDE-CODE"] {
+        assert_eq!(HookAgent::from_word(word), Some(HookAgent::Claude), "{word:?}");
+    }
 }
 
 /// A field may have several names. A blank one does not hide the value under another name.
@@ -318,6 +331,9 @@ fn exit_codes_are_found_in_the_form_of_each_agent() {
     let facts_from_text = facts(HookAgent::Codex, "PostToolUse", &in_text);
     assert_eq!(field(&facts_from_text, Kind::Command, "exit_code"), Some(&Value::Int(2)));
     assert_eq!(field(&facts_from_text, Kind::Verification, "status"), Some(&"failed".into()));
+    let cursor = json!({"command":"cargo test","output":"running","exit_code":2});
+    let facts_from_cursor = facts(HookAgent::Cursor, "afterShellExecution", &cursor);
+    assert_eq!(field(&facts_from_cursor, Kind::Command, "exit_code"), Some(&Value::Int(2)));
     let cursor = json!({"command":"cargo test","output":"running","duration":5});
     let facts = facts(HookAgent::Cursor, "afterShellExecution", &cursor);
     assert_eq!(field(&facts, Kind::Command, "exit_code"), None, "Cursor reports no exit code");
@@ -451,6 +467,89 @@ fn a_failure_is_read_from_an_object_and_an_unknown_exit_code_is_not_0() {
     assert_eq!(used("PostToolUse", zero), Some(Value::Int(0)));
 }
 
+/// Regression: an object without an exit code was a success also if it was of another form, or had
+/// a field that says that the command was stopped.
+#[test]
+fn a_response_without_an_exit_code_is_a_success_only_in_claude_codes_own_form() {
+    for (response, status) in [
+        (json!({"stdout":"","stderr":"","interrupted":false}), "passed"),
+        (json!({"stdout":"","timedOut":false,"signal":null,"status":"completed"}), "passed"),
+        (json!({"stdout":"running","timedOut":true}), "unknown"),
+        (json!({"stdout":"","killed":true}), "unknown"),
+        (json!({"stdout":"","signal":"SIGTERM"}), "unknown"),
+        (json!({"stdout":"","status":"failed"}), "unknown"),
+        (json!({"stdout":"","status":1}), "unknown"),
+        (json!({"stdout":"","ok":false}), "unknown"),
+        (json!({"result":{"stdout":"","exit_code":2}}), "unknown"),
+        (json!(0), "unknown"),
+        (json!(true), "unknown"),
+        (json!({}), "unknown"),
+        (json!({"stdout":"","ExitCode":2}), "failed"),
+        (json!({"stdout":"","rc":2}), "failed"),
+    ] {
+        let input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
+            "tool_input":{"command":"make test"},"tool_response":response});
+        let facts = facts(HookAgent::Claude, "PostToolUse", &input);
+        let found = field(&facts, Kind::Verification, "status");
+        assert_eq!(found, Some(&status.into()), "{input}");
+    }
+}
+
+/// The first is the example of the documentation of Claude Code.
+#[test]
+fn the_exit_code_of_a_failure_is_read_in_other_words() {
+    for (more, code) in [
+        (json!({"error":"Command exited with non-zero status code 1"}), Some(1)),
+        (json!({"error":"Command failed with exit code 2: make test\nboom"}), Some(2)),
+        (json!({"error_message":"Process exited with code 2."}), Some(2)),
+        (json!({"error":{"message":"boom","exitCode":2}}), Some(2)),
+        (json!({"tool_response":{"stdout":"","exit_code":2}}), Some(2)),
+        (json!({"error":"boom\nCommand exited with code 1"}), None),
+        (json!({"error":"Command exited with code 0"}), None),
+        (json!({"error":"Command make exited with code 1"}), None),
+        (json!({"error":"Command failed: make test"}), None),
+        (json!({"error":{"message":"boom","code":"ENOENT"}}), None),
+    ] {
+        let mut input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
+            "tool_input":{"command":"make test"}});
+        let serde_json::Value::Object(more) = more else { unreachable!("an object is given") };
+        input.as_object_mut().unwrap().extend(more);
+        let facts = facts(HookAgent::Claude, "PostToolUseFailure", &input);
+        let exit_code = field(&facts, Kind::Command, "exit_code");
+        assert_eq!(exit_code, code.map(Value::Int).as_ref(), "{input}");
+        let status = if code.is_some() { "failed" } else { "unknown" };
+        assert_eq!(field(&facts, Kind::Verification, "status"), Some(&status.into()), "{input}");
+    }
+}
+
+/// Regression: an edit without a response, or with an error in a list of texts, was stored as a
+/// change, and one that a text reports was not.
+#[test]
+fn an_edit_is_a_change_only_if_its_response_says_so() {
+    let said = |text: &str| json!([{"type":"text","text":text}]);
+    for (response, is_made) in [
+        (json!({"filePath":"/w/a.rs","success":true}), true),
+        (json!("The file /w/a.rs has been updated successfully."), true),
+        (said("The file /w/a.rs has been updated. Here is a part of it:"), true),
+        (json!("File created successfully at: /w/a.rs"), true),
+        (json!(null), false),
+        (json!(false), false),
+        (json!([]), false),
+        (json!(""), false),
+        (said("String to replace not found in file.\nString: it has been updated"), false),
+        (json!({"content":[{"type":"text","text":"File has not been read yet."}]}), false),
+    ] {
+        let input = json!({"session_id":"s","tool_name":"Edit","tool_use_id":"e","tool_response":response,
+            "tool_input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"}});
+        let facts = facts(HookAgent::Claude, "PostToolUse", &input);
+        let path = field(&facts, Kind::Code, "path");
+        assert_eq!(path, is_made.then(|| Value::from("/w/a.rs")).as_ref(), "{response}");
+    }
+    let input = json!({"tool_name":"replace",
+        "tool_input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"}});
+    assert_eq!(facts(HookAgent::Gemini, "AfterTool", &input), []);
+}
+
 #[test]
 fn an_edit_of_gemini_that_says_that_it_failed_is_no_change() {
     let input = json!({"tool_name":"replace","tool_input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"},
@@ -465,6 +564,11 @@ fn an_event_with_something_before_or_after_it_is_read() {
         format!("Active code page: 65001\r\n{event}"),
         format!("{event}\n{{}}"),
         format!("\u{1e}{event}\nEOF"),
+        format!("{{\"status\":\"ok\"}}\n{event}"),
+        format!("${{x}} {{it's}}\n{event}"),
+        r#"{"session_id":"s","x":[NaN,-Infinity,undefined,1e999,],}"#.to_owned(),
+        format!(r#"{{"session_id":"s","x":{}0{}}}"#, r#"{"a":["#.repeat(200), "]}".repeat(200)),
+        serde_json::Value::from(event).to_string(),
     ] {
         let read = HookEvent::read(HookAgent::Claude, "Stop", input.as_bytes()).unwrap();
         assert_eq!(read.session.as_deref(), Some("s"), "{input}");
