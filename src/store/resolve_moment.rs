@@ -320,6 +320,9 @@ impl Session {
             return self.of_resolved(view, time, None);
         }
         match &named.time_error {
+            Some(error) if matches!(error, TimeError::Number { text } if text.contains('.')) => {
+                Err(Error::invalid(error.to_string()))
+            }
             // A bare number is that of a revision or checkpoint: to a shell, '#' begins a comment.
             Some(TimeError::Number { text }) => match text.parse() {
                 Ok(sequence) => self.of_sequence(view, sequence),

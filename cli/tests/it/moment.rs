@@ -309,6 +309,11 @@ fn an_unknown_moment_is_an_error_with_a_hint() {
     error: 'tomorrow' is in the future: nothing is recorded for it yet; write a time up to now, such as 'now', '10m' or 'yesterday 14:30'
     [exit 2]
     ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "14.30"]), @r"
+    [stderr]
+    error: '14.30' is a number, not a time: write '2025-01-20' for a date, '10m' for ten minutes ago or '@1737383400' for seconds since 1970
+    [exit 2]
+    ");
     environment.forge(["session", "new", "later"]).success();
     environment.forge(["note", "add", "x"]).success();
     assert_snapshot!(environment.forge(["checkpoint", "at", "2026-02-01 13:00:05"]), @r"

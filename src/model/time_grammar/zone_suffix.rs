@@ -2,7 +2,13 @@
 
 use super::error::GrammarFault;
 use super::text_cursor::TextCursor;
+use super::time_of_day;
 use chrono::{FixedOffset, Offset};
+use std::ops::RangeInclusive;
+
+/// The offsets of all zones, in seconds east of UTC. Some offsets before 1900 are outside of it.
+/// They have seconds.
+const OFFSETS: RangeInclusive<i32> = -12 * 3600..=14 * 3600;
 
 /// The zone after a clock time.
 pub(super) enum ZoneSuffix {
@@ -10,8 +16,8 @@ pub(super) enum ZoneSuffix {
     Offset(FixedOffset),
 }
 
-/// Parses `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `+0100 CET`, each optionally followed by RFC
-/// 9557 brackets, or nothing.
+/// Parses `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `+0100 CET`, `+0100 (CET)`, each optionally
+/// followed by RFC 9557 brackets, or nothing.
 pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, GrammarFault> {
     let start = *cursor;
     cursor.skip_spaces();
@@ -19,6 +25,7 @@ pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, Gra
     if matches!(cursor.peek(), Some('+' | '-')) {
         let fixed = read_offset(cursor)?;
         pass_abbreviation(cursor, fixed)?;
+        pass_monotonic_clock(cursor);
         offset = Some(fixed);
     } else if cursor.peek().is_some_and(|next| next.is_ascii_alphabetic()) {
         let name = cursor.take_while(is_zone_character);
@@ -48,15 +55,18 @@ pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, Gra
     Ok(offset.map_or(ZoneSuffix::Local, ZoneSuffix::Offset))
 }
 
-/// Skips the abbreviation of a zone after an offset: the `CEST` of `+0200 CEST`. The offset takes
-/// precedence; it is an error if the abbreviation means UTC and the offset is another one.
+/// Skips the abbreviation of a zone after an offset: the `CEST` of `+0200 CEST`, or of
+/// `+0200 (CEST)` in mails. The offset takes precedence; it is an error if the abbreviation means UTC
+/// and the offset is another one.
 fn pass_abbreviation(cursor: &mut TextCursor<'_>, offset: FixedOffset) -> Result<(), GrammarFault> {
     let mut after = *cursor;
     after.skip_spaces();
+    let is_enclosed = after.eat('(');
     let name = after.letters();
     let is_abbreviation =
         (3..=5).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_uppercase());
-    if !is_abbreviation || after.peek().is_some_and(is_zone_character) {
+    let is_closed = !is_enclosed || after.eat(')');
+    if !is_abbreviation || !is_closed || after.peek().is_some_and(is_zone_character) {
         return Ok(());
     }
     if utc_by_name(name).is_some_and(|utc| utc != offset) {
@@ -67,6 +77,17 @@ fn pass_abbreviation(cursor: &mut TextCursor<'_>, offset: FixedOffset) -> Result
     }
     *cursor = after;
     Ok(())
+}
+
+/// Skips what Go prints after the zone of the current time: `m=+0.012`.
+fn pass_monotonic_clock(cursor: &mut TextCursor<'_>) {
+    let mut after = *cursor;
+    after.skip_spaces();
+    let has_sign = after.eat_word("m") && after.eat('=') && (after.eat('+') || after.eat('-'));
+    if has_sign && !after.digits().is_empty() {
+        time_of_day::read_fraction(&mut after);
+        *cursor = after;
+    }
 }
 
 enum ZoneBracket {
@@ -145,9 +166,10 @@ fn read_offset(cursor: &mut TextCursor<'_>) -> Result<FixedOffset, GrammarFault>
         }
     }
     let east = hours * 3600 + minutes * 60 + seconds;
-    FixedOffset::east_opt(if is_west { -east } else { east })
-        .filter(|_| minutes < 60 && seconds < 60)
-        .ok_or_else(|| {
-            GrammarFault::impossible("no zone is that far from UTC", "'2025-01-20 14:30:00+01:00'")
-        })
+    let east = if is_west { -east } else { east };
+    // The end of a span, as in '14:30-15:30', is not an offset.
+    let is_known = seconds != 0 || OFFSETS.contains(&east);
+    FixedOffset::east_opt(east).filter(|_| minutes < 60 && seconds < 60 && is_known).ok_or_else(
+        || GrammarFault::impossible("no zone is that far from UTC", "'2025-01-20 14:30:00+01:00'"),
+    )
 }
