@@ -6,6 +6,7 @@
 
 use super::server::{ForgeServer, VERSIONS};
 use crate::error::CommandError;
+use forge_agents::readable_json;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage,
     ProtocolVersion, RequestId,
@@ -128,7 +129,13 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         if line.iter().all(u8::is_ascii_whitespace) {
             return None;
         }
-        let mut value: Value = match serde_json::from_slice(line) {
+        // A client writes half of a surrogate pair if it cut a text within an emoji. Without its id
+        // a refused request would never end for the client.
+        let read = serde_json::from_slice(line).or_else(|error| {
+            let text = String::from_utf8_lossy(line);
+            serde_json::from_str(&readable_json(&text)).map_err(|_| error)
+        });
+        let mut value: Value = match read {
             Ok(value) => value,
             Err(error) => {
                 self.refuse(ErrorCode::PARSE_ERROR, format!("this is not JSON: {error}"), None);

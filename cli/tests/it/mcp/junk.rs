@@ -40,6 +40,22 @@ fn invalid_requests_get_an_error_and_the_server_continues() {
 }
 
 #[test]
+fn a_text_that_is_cut_within_an_emoji_is_read() {
+    let environment = place();
+    let mut server = Server::of_2025(&environment);
+    let lines: [&[u8]; 2] = [
+        br#"{"jsonrpc":"2.0","id":"n","method":"tools/call","params":{"name":"record_finding","arguments":{"kind":"note","description":"cut \ud83d"}}}"#,
+        b"{\"jsonrpc\":\"2.0\",\"id\":\"n\",\"method\":\"tools/call\",\"params\":{\"name\":\"record_finding\",\"arguments\":{\"kind\":\"note\",\"description\":\"cut \xf0\x9f\"}}}",
+    ];
+    for line in lines {
+        server.send(line);
+        let answer = server.read();
+        assert_eq!(answer["id"], "n", "{answer}");
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+    }
+}
+
+#[test]
 fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
     let environment = place();
     let mut server = Server::begin(&environment);
