@@ -1,7 +1,23 @@
 //! The results of a reader.
 
-use forge_store::model::{CheckpointTrigger, Fact, Timestamp, Value};
+use forge_store::model::{CheckpointTrigger, Fact, Timestamp, Value, claim};
 use serde::Serialize;
+
+/// How many characters of an id that a store does not accept are kept.
+const KEPT_CHARACTERS: usize = 40;
+
+/// Returns the id of a fact for an id that an agent gave: the same id if a store accepts it,
+/// otherwise its beginning with a hash of all of it. Some proxies keep data in the ids of calls,
+/// which become longer than an id may be.
+pub(crate) fn fact_id(given: &str) -> String {
+    if claim::check_id(given).is_ok() {
+        return given.to_owned();
+    }
+    let shown = given.chars().filter(|character| !character.is_control());
+    let shown: String = shown.take(KEPT_CHARACTERS).collect();
+    let hash = blake3::hash(given.as_bytes()).to_hex();
+    format!("{}-{}", shown.trim(), hash.get(..16).unwrap_or_default())
+}
 
 /// What a transcript says about its session so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,4 +78,22 @@ pub struct TranscriptPiece {
     pub checkpoints: Vec<CheckpointDraft>,
     /// The lines that cannot be read, or only with replaced bytes.
     pub skipped: Vec<SkippedLine>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_a_store_does_not_accept_is_replaced_by_one_that_is_as_unique() {
+        let long = format!("call_1__thought__{}", "Cr9A".repeat(400));
+        let wide = "日".repeat(100);
+        for given in [long.as_str(), wide.as_str(), "a\nb", " a", "a ", "", "\0"] {
+            let id = fact_id(given);
+            assert!(claim::check_id(&id).is_ok(), "{id}");
+            assert_eq!(fact_id(&id), id, "an accepted id is kept");
+            assert_ne!(fact_id(&format!("{given}\n")), id, "{given:?}");
+        }
+        assert!(fact_id(&long).starts_with("call_1__thought__Cr9A"));
+    }
 }

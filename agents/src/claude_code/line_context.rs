@@ -3,7 +3,7 @@
 use super::line::{CallDenial, ClaudeMessage, MessageContent};
 use super::transcript_state::TranscriptState;
 use crate::long_text::{self, SourceSpan};
-use crate::piece::CheckpointDraft;
+use crate::piece::{CheckpointDraft, fact_id};
 use forge_store::model::{Fact, FactOrigin, FieldMap, Kind, Timestamp, Value};
 use serde_json::value::RawValue;
 use std::ops::Range;
@@ -77,7 +77,7 @@ impl LineContext {
     pub(crate) fn fact(&self, kind: Kind, id: &str, value: FieldMap) -> Fact {
         Fact {
             kind,
-            id: id.to_owned(),
+            id: fact_id(id),
             at: self.at,
             origin: FactOrigin::Imported,
             place: self.place.0,

@@ -2,6 +2,7 @@
 
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::lenient::{LenientInteger, LenientText, field, object, parse_object};
+use crate::piece::fact_id;
 use forge_store::model::{Fact, FactOrigin, Kind, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -94,7 +95,7 @@ pub(super) fn push_token_usage(work: &mut PieceBuilder<'_>, raw: Option<&RawValu
     ]));
     work.facts.push(Fact {
         kind: Kind::Message,
-        id: last.id,
+        id: fact_id(&last.id),
         at: last.at,
         origin: FactOrigin::Imported,
         place: last.place.0,

@@ -275,6 +275,18 @@ fn a_command_with_its_check_is_read_from_a_tool_call() {
     assert_eq!(field(&facts, Kind::Command, "agent"), Some(&"a1".into()));
 }
 
+/// The facts of a hook and those of a transcript must have the same ids.
+#[test]
+fn a_long_id_of_a_call_becomes_the_id_of_its_fact_as_in_a_transcript() {
+    let long = "c".repeat(500);
+    for tool in ["Bash", "Read"] {
+        let input = json!({"session_id":"s","tool_name":tool,"tool_use_id":long,
+            "tool_input":{"command":"ls"},"tool_response":{"stdout":""}});
+        let facts = facts(HookAgent::Claude, "PostToolUse", &input);
+        assert_eq!(facts[0].id, crate::piece::fact_id(&long), "{tool}");
+    }
+}
+
 #[test]
 fn a_failure_has_its_exit_code() {
     let input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",

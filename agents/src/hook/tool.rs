@@ -5,6 +5,7 @@
 use super::event::{HookAgent, HookCommandEnd, HookEvent, HookEventKind, ToolUse};
 use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
 use crate::long_text;
+use crate::piece::fact_id;
 use forge_store::model::{Fact, FactOrigin, Kind, TextRef, Timestamp, Value};
 use serde_json::json;
 use std::time::Duration;
@@ -102,7 +103,7 @@ fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
     }
     Some(Fact {
         kind: Kind::Tool,
-        id: call.to_owned(),
+        id: fact_id(call),
         at: now,
         origin: FactOrigin::Hook,
         place: 0,

@@ -29,6 +29,17 @@ fn a_command_that_ran_has_exit_code_0_and_its_output() {
     assert_eq!(fact.value, expected);
 }
 
+/// Regression: nothing of a transcript was stored if the id of a call was longer than 200 bytes.
+#[test]
+fn a_call_with_a_long_id_is_a_fact_with_an_id_that_a_store_accepts() {
+    let long = "call_1__thought__".to_owned() + &"Cr9A".repeat(400);
+    let input = json!({ "command": "make test" });
+    let piece = Script::new().call(&long, "Bash", input).result(&long, "a", ran("a")).read();
+    for fact in [only_of_kind(&piece, Kind::Command), only_of_kind(&piece, Kind::Verification)] {
+        assert!(fact.id.starts_with("call_1__thought__") && fact.id.len() < 200, "{}", fact.id);
+    }
+}
+
 #[test]
 fn a_failed_command_has_the_exit_code_at_the_beginning_of_its_error() {
     let piece = Script::new().failed("ls x", "Exit code 2\nno such file").read();
