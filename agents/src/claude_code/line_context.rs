@@ -74,7 +74,13 @@ impl LineContext {
         }
     }
 
-    pub(crate) fn fact(&self, kind: Kind, id: &str, value: FieldMap) -> Fact {
+    pub(crate) fn fact(&self, kind: Kind, id: &str, mut value: FieldMap) -> Fact {
+        // Some proxies subtract more cached tokens than there are, and clocks are set back. A store
+        // accepts no such count.
+        value.retain(|name, count| {
+            let is_count = name.ends_with("tokens") || name == "duration_ms";
+            !(is_count && matches!(count, Value::Int(..=-1)))
+        });
         Fact {
             kind,
             id: fact_id(id),

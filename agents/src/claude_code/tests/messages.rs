@@ -33,6 +33,19 @@ fn a_message_has_the_model_tokens_and_thinking_of_its_line() {
     assert_eq!((fact.place, fact.recorded_at), (0, RECORDED_AT));
 }
 
+/// Regression: nothing of a transcript was stored if a count of tokens was below zero.
+#[test]
+fn a_count_below_zero_is_left_out() {
+    let mut message = called("c", "Grep", json!({}));
+    message["usage"] =
+        json!({ "input_tokens": -3, "output_tokens": 5, "cache_read_input_tokens": 0 });
+    let piece = Script::new().line("assistant", json!({ "message": message })).read();
+    let value = &only_of_kind(&piece, Kind::Message).value;
+    let counts = ["input_tokens", "output_tokens", "cache_read_tokens"];
+    let found = counts.map(|name| value.field(name).cloned());
+    assert_eq!(found, [None, Some(Value::Int(5)), Some(Value::Int(0))]);
+}
+
 #[test]
 fn several_text_blocks_of_a_message_become_one_text() {
     let long = "x".repeat(300);
