@@ -256,7 +256,7 @@ impl HookAgent {
 
 impl HookEvent {
     /// Parses what an agent wrote to a hook's standard input. `name` is the event that the hook was
-    /// called with; if it is empty, or unknown unlike that in the input, the latter counts.
+    /// called with. If it is empty, or forge knows only the name in the input, that one counts.
     ///
     /// # Errors
     ///
