@@ -57,8 +57,8 @@ fn code_in_field(response: &Value) -> Option<i64> {
 
 /// Returns the error that a response in Claude Code's form reports: a text, unless it begins with
 /// the exit code 0; a field with another exit code or with null instead of one; or no exit code and
-/// no `stdout`, or a sign of a failure beside it. Claude Code has an event of its own for a failure,
-/// but a client that uses its hooks may not.
+/// no `stdout`, or a sign of a failure beside it. Claude Code has an event of its own for a
+/// failure, but a client that uses its hooks may not.
 pub(super) fn error_in_response(response: &Value) -> Option<String> {
     if let Some(said) = text(response) {
         let said = said.strip_prefix("Error: ").unwrap_or(&said);

@@ -129,7 +129,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         if line.iter().all(u8::is_ascii_whitespace) {
             return None;
         }
-        // A client writes half of a surrogate pair if it cut a text within an emoji. The error about
+        // A client writes half of a surrogate pair if it cut a text within an emoji. An error about
         // a line that cannot be read has no id, so the request would never end for the client.
         let read = serde_json::from_slice(line).or_else(|error| {
             let text = String::from_utf8_lossy(line);

@@ -56,8 +56,8 @@ pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, Gra
 }
 
 /// Skips the abbreviation of a zone after an offset: the `CEST` of `+0200 CEST`, or of
-/// `+0200 (CEST)` in mails. The offset takes precedence; it is an error if the abbreviation means UTC
-/// and the offset is another one.
+/// `+0200 (CEST)` in mails. The offset takes precedence; it is an error if the abbreviation means
+/// UTC and the offset is another one.
 fn pass_abbreviation(cursor: &mut TextCursor<'_>, offset: FixedOffset) -> Result<(), GrammarFault> {
     let mut after = *cursor;
     after.skip_spaces();
