@@ -284,7 +284,9 @@ impl HookEvent {
         Ok(Self {
             agent,
             name: name.to_owned(),
-            session: fields.owned(&["session_id", "conversation_id", "sessionID", "sessionId"]),
+            session: fields
+                .text(&["session_id", "conversation_id", "sessionID", "sessionId"])
+                .map(|id| id.trim().to_owned()),
             transcript: fields.path(&["transcript_path", "transcript"]),
             sub_transcript: fields.path(&["agent_transcript_path"]),
             cwd: fields.path(&["cwd", "directory"]).or_else(|| roots.first().cloned()),

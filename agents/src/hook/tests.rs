@@ -208,7 +208,7 @@ fn an_event_without_a_name_is_named_by_its_input() {
 /// A field may have several names. A blank one does not hide the value under another name.
 #[test]
 fn a_blank_field_counts_as_absent() {
-    let input = json!({"session_id":"","conversation_id":"s","transcript_path":" ","transcript":"/t.jsonl",
+    let input = json!({"session_id":"","conversation_id":" s\n","transcript_path":" ","transcript":"/t.jsonl",
         "cwd":"","agent_id":""});
     let event = event(HookAgent::Cursor, "stop", &input);
     assert_eq!(event.session.as_deref(), Some("s"));

@@ -158,13 +158,12 @@ impl<'c> HookRecorder<'c> {
         if let Some(session) = &self.session {
             return Ok(Some(session.clone()));
         }
-        let short: String = id.chars().take(8).collect();
         let asked = match &self.event.kind {
             HookEventKind::Prompt { text: Some(text) } => session_name(text),
             _ => None,
         };
         let new = NewSession {
-            name: asked.unwrap_or(short),
+            name: asked.unwrap_or_else(|| name_from_id(self.event, id)),
             kind: SessionKind::Debug,
             agent: Some(self.event.agent.session_word().to_owned()),
             agent_session: Some(id.clone()),
@@ -354,7 +353,7 @@ pub fn spool_event(
     let new = NewSession {
         agent: Some(event.agent.session_word().to_owned()),
         agent_session: Some(id.clone()),
-        ..NewSession::named(id.chars().take(8).collect::<String>())
+        ..NewSession::named(name_from_id(event, id))
     };
     let mut aside = store.spooled_write(&act, new)?;
     for fact in facts {
@@ -390,6 +389,13 @@ fn session_name(prompt: &str) -> Option<String> {
     let plain = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME_CHARACTERS);
     let name = plain.collect::<String>().trim_end_matches([' ', ':', ',']).to_owned();
     claim::check_id(&name).is_ok().then_some(name)
+}
+
+/// Returns the name of a session that began without a prompt: the beginning of the agent's id of
+/// it, or the agent's word if that is not a valid name.
+fn name_from_id(event: &HookEvent, id: &str) -> String {
+    let short: String = id.chars().take(8).collect();
+    session_name(&short).unwrap_or_else(|| event.agent.word().to_owned())
 }
 
 /// Adds the patches of a fact to the write as texts, so that an unchanged long patch is not stored
