@@ -66,6 +66,8 @@ enum ShellToken {
     },
     /// The error output is redirected to a file.
     ErrorsRedirected,
+    /// The error output goes to where the output goes: `2>&1`, `|&`.
+    ErrorsMerged,
     /// `|`
     Pipe,
     /// `&&`
@@ -111,6 +113,7 @@ pub fn split(line: &str) -> Vec<SimpleCommand> {
             // These end no command. So the operator after a group is that of its last command.
             ShellToken::Redirected { .. }
             | ShellToken::ErrorsRedirected
+            | ShellToken::ErrorsMerged
             | ShellToken::Open
             | ShellToken::Close => continue,
             ShellToken::Pipe => CommandSeparator::Pipe,
@@ -205,7 +208,10 @@ impl<'a> ShellLexer<'a> {
                 '<' | '>' => self.redirection(character),
                 '|' if self.eat("|") => self.operator(ShellToken::Or),
                 '|' => {
-                    self.eat("&");
+                    if self.eat("&") {
+                        self.end_word();
+                        self.done.push(ShellToken::ErrorsMerged);
+                    }
                     self.operator(ShellToken::Pipe);
                 }
                 '&' if self.eat("&") => self.operator(ShellToken::And),
@@ -241,7 +247,13 @@ impl<'a> ShellLexer<'a> {
                 end if end == quote => return,
                 '\\' if quote != '\'' => match self.take() {
                     Some('\n') | None => {}
-                    Some(escaped) => self.push(escaped),
+                    Some(escaped) => {
+                        // In double quotes, other characters keep their backslash.
+                        if quote == '"' && !matches!(escaped, '$' | '`' | '"' | '\\') {
+                            self.push('\\');
+                        }
+                        self.push(escaped);
+                    }
                 },
                 '$' if quote == '"' => self.dollar(true),
                 other => self.push(other),
@@ -370,6 +382,9 @@ impl<'a> ShellLexer<'a> {
             self.eat("|");
             if self.eat("&") || self.rest.starts_with('(') {
                 self.redirected = !self.rest.starts_with('(');
+                if stderr && self.rest.starts_with('1') {
+                    self.done.push(ShellToken::ErrorsMerged);
+                }
                 return;
             }
         }
@@ -467,6 +482,7 @@ mod tests {
             ("cd /a && RUST_LOG=x cargo test; echo $?", "cd /a && cargo test ; echo $?"),
             ("a || b &\nc &> log", "a ; b ; c"),
             ("echo 'a; b' \"c && d\" e\\;f", "echo a; b c && d e;f"),
+            (r#"grep "a\|b\"\$c\\d" 'e\|f'"#, r#"grep a\|b"$c\d e\|f"#),
             ("(cd x && make) > out.txt", "cd x && make"),
             ("! { a; b; }", "a ; b"),
             ("x >file <in 2>>err y", "x y"),

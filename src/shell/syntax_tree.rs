@@ -26,6 +26,8 @@ pub struct ShellCommand {
     pub appends: bool,
     /// Whether its error output is redirected to a file.
     pub errors_redirected: bool,
+    /// Whether its error output goes to where its output goes.
+    pub errors_merged: bool,
 }
 
 /// A part of a command line.
@@ -285,7 +287,7 @@ impl ShellParser {
                 Some(ShellToken::Redirected { file, appends }) => {
                     to = Some(if *appends { String::new() } else { file.clone() });
                 }
-                Some(ShellToken::ErrorsRedirected) => {}
+                Some(ShellToken::ErrorsRedirected | ShellToken::ErrorsMerged) => {}
                 // `< <(...)`: the exit code of this command is not that of the group.
                 Some(ShellToken::Open) => {
                     self.brackets();
@@ -340,6 +342,7 @@ impl ShellParser {
                     command.appends = *appends;
                 }
                 Some(ShellToken::ErrorsRedirected) => command.errors_redirected = true,
+                Some(ShellToken::ErrorsMerged) => command.errors_merged = true,
                 // Without words, these are the brackets of an array: `NAME=(...)`.
                 Some(ShellToken::Open)
                     if !(command.words.is_empty() && command.assignments.is_empty()) =>
@@ -456,6 +459,30 @@ mod tests {
             ("fi; a; }; b )", "[a; b]"),
         ] {
             assert_eq!(shown(&read(line).unwrap()), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_command_says_where_its_error_output_goes() {
+        for (line, merged) in [
+            ("a 2>&1", true),
+            ("a > b 2>&1", true),
+            ("a |& b", true),
+            ("a | b 2>&1", false),
+            ("a 1>&2", false),
+            ("a 2>&3", false),
+            ("a 2> b", false),
+        ] {
+            let Some(ShellNode::List(items)) = read(line) else { panic!("{line}") };
+            let command = match items.first() {
+                Some((ShellNode::Command(command), _)) => command,
+                Some((ShellNode::Pipe(parts), _)) => match parts.first() {
+                    Some(ShellNode::Command(command)) => command,
+                    other => panic!("{line}: {other:?}"),
+                },
+                other => panic!("{line}: {other:?}"),
+            };
+            assert_eq!(command.errors_merged, merged, "{line}");
         }
     }
 
