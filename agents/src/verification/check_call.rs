@@ -260,7 +260,10 @@ const NON_CHECKING_WORDS: &[(&[&str], &[&str])] = &[
     (&["swift"], &["list"]),
     (&["swiftlint"], &["docs", "generate-docs", "rules", "version"]),
     (&["task", "go-task"], &["-n", "-l", "--dry", "--summary", "--status"]),
-    (&["tox"], &["-l", "-a", "--listenvs", "--listenvs-all", "--notest", "list", "config"]),
+    (
+        &["tox"],
+        &["-l", "-a", "--listenvs", "--listenvs-all", "--notest", "list", "config", "devenv"],
+    ),
     (&["tsc", "vue-tsc", "tsgo"], &["-v", "--clean", "--dry"]),
     (&["turbo"], &["--dry", "--graph"]),
     (&["vitest"], &["list", "init"]),
@@ -465,9 +468,16 @@ fn script_call(
     let run = scripts.runs.iter().find_map(|run| Some((*run, rest_of(tool, run, arguments)?)));
     let (run, rest) = run.map_or((None, arguments.to_vec()), |(run, rest)| (Some(run), rest));
     let many = matches!(run, Some("run-many" | "affected"));
+    // These also run programs, whose words and summaries are known.
+    let runs_programs = match program {
+        "pnpm" => run.is_none(),
+        "yarn" | "bun" | "hatch" | "pdm" | "pixi" | "devbox" | "rye" | "poetry" => true,
+        _ => false,
+    };
     let mut plain = plain_words(tool, &rest, many);
     let at = plain.iter().position(|(_, word)| {
         let direct = match scripts.direct {
+            _ if runs_programs && is_tool(word) => false,
             _ if run.is_some() => true,
             DirectNames::All => !matches!(*word, "ci" if matches!(*tool, "pnpm" | "yarn")),
             DirectNames::Only(names) => names.contains(word),
@@ -496,6 +506,11 @@ fn script_call(
     rest.remove(index);
     let found = CheckCall::new(check, tool, full_name(scripts, script), name, &rest);
     Some(CheckCall { may_not_run: arguments.contains(&"--if-present"), ..found })
+}
+
+/// Whether this is the name of a program in the table of tools.
+fn is_tool(name: &str) -> bool {
+    TOOLS.iter().any(|tool| tool.programs.contains(&name))
 }
 
 /// Whether a tool accepts several names and runs each of them.
@@ -562,6 +577,12 @@ fn full_name<'n>(scripts: &ScriptTool, name: &'n str) -> &'n str {
 
 fn check_of(scripts: &ScriptTool, name: &str) -> Option<CheckKind> {
     let name = full_name(scripts, name);
+    // The path of a project does not say what its task does.
+    let name = match scripts.programs.first() {
+        Some(&"gradle") => name.rsplit(':').next().unwrap_or(name),
+        Some(&"nx") => name.split(':').nth(1).unwrap_or(name),
+        _ => name,
+    };
     let own = scripts.names.iter().find(|(own, _)| *own == name);
     own.map(|(_, check)| *check).or_else(|| script_check(name))
 }
@@ -636,7 +657,7 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
         || matches!(stem, "runtests" | "run_tests")
         || (stem.len() < name.len() && is_name_of_tests(word) && script_check(word).is_some());
     // `/usr/bin/test` does not check a project.
-    if !known || file.starts_with("/usr/") || file.starts_with("/bin/") {
+    if !known || is_tool(name) || file.starts_with("/usr/") || file.starts_with("/bin/") {
         return None;
     }
     let check = script_check(word).unwrap_or(CheckKind::Test);

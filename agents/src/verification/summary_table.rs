@@ -34,6 +34,16 @@ const CRASHED: &str = r"^\s*process didn't exit successfully: .* \((?:signal|exi
 const RUBY_COVERAGE: &str =
     r"^SimpleCov failed with exit \d|^\S+ coverage .* is below the expected minimum coverage";
 
+/// How compilers report an error in a file.
+const FILE_ERROR: &str =
+    r"^\S+\.(?:[chm]|cc|cpp|cxx|hh|hpp|mm|cu|java|swift|zig|hs):\d+(?::\d+)?: (?:fatal )?error: ";
+
+/// What Node prints when it has no memory left.
+const OUT_OF_MEMORY: &str = r"^FATAL ERROR: .*JavaScript heap out of memory";
+
+/// How .NET and MSVC report an error: `a.cs(3,5): error CS0103: `.
+const NUMBERED_ERROR: &str = r"(?:^|: )error [A-Z]{1,8}\d{1,5}: ";
+
 /// What tools print after the summary of a run.
 pub(super) static TRAILERS: &[&str] = &[
     // Jest, Vitest, node, Bun
@@ -61,6 +71,8 @@ pub(super) static TRAILERS: &[&str] = &[
     r"^g?make(?:\[\d+\])?: Leaving directory ",
     r"^npm notice",
     r"^[-=─]+$",
+    // `time`
+    r"^(?:real|user|sys)\s+(?:\d+m)?[\d.]+s?$",
 ];
 
 macro_rules! summaries {
@@ -74,6 +86,8 @@ macro_rules! summaries {
 summaries! {
     CARGO_TEST = summary(
         &[
+            (r"^error\[E\d+\]: ", Failed),
+            (r"^test .+ \.\.\. FAILED$", Failed),
             (r"^test result: FAILED\.", Failed),
             (r"^error: (?:test|doctest|bench) failed", Failed),
             (r"^error: \d+ targets? failed:", Failed),
@@ -88,6 +102,8 @@ summaries! {
     /// `cargo test --no-fail-fast`, which also runs the binaries after one that failed.
     CARGO_TEST_ALL = summary(
         &[
+            (r"^error\[E\d+\]: ", Failed),
+            (r"^test .+ \.\.\. FAILED$", Failed),
             (r"^test result: FAILED\.", Failed),
             (r"^error: (?:test|doctest|bench) failed", Failed),
             (r"^error: \d+ targets? failed:", Failed),
@@ -100,6 +116,9 @@ summaries! {
     );
     NEXTEST = summary(
         &[
+            (r"^error\[E\d+\]: ", Failed),
+            // A failure before a retry begins with `TRY 1`.
+            (r"^\s+FAIL \[ *[\d.]+s\] ", Failed),
             (r"^\s*Summary \[[^\]]*\] .*tests? run: .*\b[1-9]\d* (?:exec )?(?:failed|timed out)\b", Failed),
             // A run that was stopped counts its tests as `3/5 tests run`.
             (
@@ -120,6 +139,18 @@ summaries! {
         "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",
         "error: could not compile `a` (lib) due to 1 previous error",
     );
+    /// The commands of cargo that run no program of the project: every error is their own.
+    CARGO_CHECK = SummaryPatterns {
+        in_scripts: false,
+        ..summary(
+            &[
+                (r"^error(?:\[E\d+\])?: ", Failed),
+                (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
+            ],
+            "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",
+            "error: could not compile `a` (lib) due to 1 previous error",
+        )
+    };
     CARGO_FMT = silent(&[(r"^Diff in .+:\d+:?$|^Diff in .+ at line \d+:$", Failed)], "Diff in /w/src/lib.rs:3:");
     CARGO_DENY = summary(
         &[
@@ -131,6 +162,8 @@ summaries! {
     );
     GO_TEST = summary(
         &[
+            (r"^panic: (?:test timed out after |runtime error: )", Failed),
+            (r"^(?:vet: )?\S+\.go:\d+:\d+: ", Failed),
             (r"^FAIL$", Failed),
             (r"^FAIL\t\S+", Failed),
             (r"^\s*--- FAIL: \S+ \(\d", Failed),
@@ -179,6 +212,9 @@ summaries! {
     GO_LINT = silent(&[(r"^\S+\.go:\d+:\d+: .+$", Failed)], "a.go:3:2: this value is never used (SA4006)");
     PYTEST = summary(
         &[
+            (r"^=+ (?:FAILURES|ERRORS) =+$", Failed),
+            (r"^\S+\.py::.* (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", Failed),
+            (r"^Fatal Python error: ", Failed),
             (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* (?:(?:subtests )?failed|errors?)(?:, \d+ [a-z ]+)* in \d[\d.]*s", Failed),
             (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* passed(?:, \d+ [a-z ]+)* in \d[\d.]*s", Passed(Run)),
             (r"^(?:FAILED|ERROR) \S+\.py(?:::\S+| - )", Failed),
@@ -191,6 +227,8 @@ summaries! {
         in_scripts: false,
         ..summary(
             &[
+                (r"^(?:FAIL|ERROR): (?:test|setUp|tearDown)[A-Za-z0-9_]* \(\S+\.\S+\)", Failed),
+                (r"^ERROR: \S+ \(unittest\.loader\._FailedTest", Failed),
                 (r"^FAILED \((?:failures|errors|unexpected successes|skipped|expected failures)=\d+", Failed),
                 (r"^OK(?: \((?:(?:skipped|expected failures)=\d+(?:, )?)+\))?$", Passed(SoFar)),
             ],
@@ -208,6 +246,7 @@ summaries! {
     );
     TOX = summary(
         &[
+            (r"^ERROR:\s+\S+: commands failed", Failed),
             (r"^\s*evaluation failed :\(", Failed),
             (r"^\s*\S+: (?:FAIL|ERROR)\b.*(?:code \d+|\(\d)", Failed),
             (r"^\s*congratulations :\)", Passed(Run)),
@@ -217,6 +256,7 @@ summaries! {
     );
     MYPY = summary(
         &[
+            (r"^\S+\.pyi?:\d+(?::\d+)?: error: ", Failed),
             (r"^Found [1-9]\d* errors? in \d+ files?", Failed),
             (r"^Success: no issues found in \d+ source files?", Passed(Run)),
         ],
@@ -224,7 +264,10 @@ summaries! {
         "Found 1 error in 1 file (checked 3 source files)",
     );
     PYRIGHT = summary(
-        &[(r"^(\d+) errors?, \d+ warnings?", Counts(Run))],
+        &[
+            (r"^\s+\S+:\d+:\d+ - error: ", Failed),
+            (r"^(\d+) errors?, \d+ warnings?", Counts(Run)),
+        ],
         "0 errors, 0 warnings, 0 informations",
         "1 error, 0 warnings, 0 informations",
     );
@@ -235,6 +278,8 @@ summaries! {
     );
     RUFF = summary(
         &[
+            (r"^\S+\.pyi?:\d+:\d+: [A-Z]+\d+ ", Failed),
+            (r"^[A-Z]{1,5}\d{3,4} \[\*\] ", Failed),
             (r"^Found [1-9]\d* errors?\.?$", Failed),
             (r"^Found \d+ errors? \(\d+ fixed, (\d+) remaining\)", Counts(Run)),
             (r"^All checks passed!$", Passed(Run)),
@@ -300,6 +345,8 @@ summaries! {
     };
     JEST = SummaryPatterns { also_failing: &["Test Suites: 1 failed, 1 total"], ..summary(
         &[
+            (r"^\s*Snapshots: +[1-9]\d* failed", Failed),
+            (OUT_OF_MEMORY, Failed),
             (r"^\s*Test Suites: +[1-9]\d* failed", Failed),
             (r"^\s*Tests: +[1-9]\d* failed", Failed),
             (r"^FAIL +(?:\S+ )?\S+\.[cm]?[jt]sx?\b", Failed),
@@ -313,6 +360,10 @@ summaries! {
     ) };
     VITEST = SummaryPatterns { also_failing: &[" Test Files  1 failed (1)", "     Errors  1 error"], ..summary(
         &[
+            (r"^\s*FAIL  (?:\|\S+\| )?\S+\.[cm]?[jt]sx?\b", Failed),
+            (r"^\s*❯ .+ \(\d+ tests? \| .*\b[1-9]\d* failed\b", Failed),
+            (r"^\s*(?:Snapshots +[1-9]\d* failed|Type Errors +[1-9]\d* errors?)", Failed),
+            (OUT_OF_MEMORY, Failed),
             (COVERAGE, Failed),
             (r"^\s*Test Files +[1-9]\d* failed", Failed),
             (r"^\s*Tests +[1-9]\d* failed", Failed),
@@ -334,6 +385,7 @@ summaries! {
     );
     PLAYWRIGHT = summary(
         &[
+            (r"^\s*Timed out waiting \S+ for the (?:test suite to run|entire test run)", Failed),
             (r"^\s*[1-9]\d* (?:failed|interrupted|did not run)$", Failed),
             (r"^\s*[1-9]\d* errors? (?:was|were) not a part of any test", Failed),
             (r"^\s*[1-9]\d* passed \(\d[\d.]*(?:ms|s|m)\)$", Passed(Part)),
@@ -371,6 +423,7 @@ summaries! {
     };
     TAP = summary(
         &[
+            (r"^(?:Suites|Asserts): .*\b[1-9]\d* failed\b", Failed),
             (r"^not ok \d+(?: [^#]*)?$", Failed),
             (r"^# failed [1-9]\d* ", Failed),
             (r"^# fail +[1-9]\d*$", Failed),
@@ -466,6 +519,8 @@ summaries! {
     );
     ESLINT = silent(
         &[
+            (r"^\s+\d+:\d+\s+error\s+\S", Failed),
+            (r"^Oops! Something went wrong! :\(", Failed),
             (r"^✖ \d+ problems? \((\d+) errors?, \d+ warnings?\)", Counts(Run)),
             (r"^ESLint found too many warnings \(maximum: \d+\)", Failed),
         ],
@@ -498,6 +553,7 @@ summaries! {
     );
     MAVEN = summary(
         &[
+            (r"^\[ERROR\] (?:COMPILATION ERROR|\S+\.(?:java|kt|scala|groovy):\[\d+,\d+\])", Failed),
             (r"^\[(?:INFO|ERROR)\] BUILD FAILURE", Failed),
             (r"^\[ERROR\] Failed to execute goal ", Failed),
             (r"^(?:\[\S+\] )?Tests run: \d+, Failures: \d+, Errors: \d+, .*<<< (?:FAILURE|ERROR)!", Failed),
@@ -509,6 +565,8 @@ summaries! {
     );
     GRADLE = summary(
         &[
+            (r"^> Task \S+ FAILED$", Failed),
+            (r"^e: (?:file://)?\S+\.kts?:", Failed),
             (r"^BUILD FAILED in ", Failed),
             (r"^FAILURE: Build failed with an exception\.", Failed),
             (r"^\d+ tests? completed, [1-9]\d* failed", Failed),
@@ -524,21 +582,22 @@ summaries! {
     );
     DOTNET_TEST = summary(
         &[
+            (NUMBERED_ERROR, Failed),
+            (r"^\s+Failed \S.* \[(?:< )?\d+ m?s\]$", Failed),
             (r"^(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+\d+", Counts(Part)),
             (r"^Test summary: total: \d+, failed: (\d+)", Counts(SoFar)),
             (r"^Test Run Failed\.", Failed),
             (r"^Test run summary: Failed!", Failed),
             (r"^Test run summary: Passed!", Passed(Part)),
             (r"^\s*Build failed with \d+ error", Failed),
-            (r"\berror (?:CS|MSB|NU)\d+:", Failed),
         ],
         "Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 10 ms - a.dll (net9.0)",
         "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 10 ms - a.dll (net9.0)",
     );
     DOTNET_BUILD = summary(
         &[
+            (NUMBERED_ERROR, Failed),
             (r"^\s*Build (?:FAILED\.|failed with \d+ error)", Failed),
-            (r"\berror (?:CS|MSB|NU)\d+:", Failed),
             (r"^\s*Build succeeded(?:\.| in | with \d+ warning)", Passed(Run)),
             (r"^\s*[1-9]\d* Error\(s\)$", Failed),
         ],
@@ -547,6 +606,7 @@ summaries! {
     );
     CTEST = summary(
         &[
+            (r"^The following tests FAILED:", Failed),
             (r"^\d+% tests passed, (\d+) tests? failed out of \d+", Counts(Run)),
             (r"^Errors while running CTest", Failed),
             (r"^ninja: build stopped: ", Failed),
@@ -566,6 +626,9 @@ summaries! {
         in_scripts: true,
         ..summary(
             &[
+                (FILE_ERROR, Failed),
+                (NUMBERED_ERROR, Failed),
+                (r"^(?:collect2|ld|clang(?:\+\+)?): (?:fatal )?error: ", Failed),
                 (r"^ninja: build stopped: ", Failed),
                 (r"^FAILED: \S+", Failed),
                 (r"^g?make(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.)$", Failed),
@@ -585,6 +648,7 @@ summaries! {
     );
     BAZEL = summary(
         &[
+            (r"^//\S+\s+(?:FAILED|TIMEOUT|NO STATUS)\b", Failed),
             (r"^(?:INFO|FAILED|ERROR): Build (?:did NOT complete|completed, \d+ tests? FAILED)", Failed),
             (r"^Executed \d+ out of \d+ tests?: .*\bfail", Failed),
             (r"^INFO: Build completed successfully", Passed(Run)),
@@ -595,6 +659,7 @@ summaries! {
     );
     RSPEC = summary(
         &[
+            (r"^rspec '?\./\S+ # ", Failed),
             (RUBY_COVERAGE, Failed),
             (
                 r"^\d+ examples?, (\d+) failures?(?:, (\d+) errors)?(?:, \d+ pending)?(?:, (\d+) errors? occurred outside of examples)?",
@@ -606,6 +671,7 @@ summaries! {
     );
     MINITEST = summary(
         &[
+            (r"^(?:bin/)?rails test \S+:\d+$", Failed),
             (RUBY_COVERAGE, Failed),
             (r"^\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors", Counts(SoFar)),
         ],
@@ -623,6 +689,7 @@ summaries! {
     );
     PHPUNIT = summary(
         &[
+            (r"^There (?:was|were) [1-9]\d* (?:failures?|errors?):$", Failed),
             (r"^(?:FAILURES|ERRORS)!$", Failed),
             (r"^Tests: \d+, Assertions: \d+,(?:.*,)? (?:PHPUnit )?(?:Errors|Failures): [1-9]", Failed),
             // Warnings fail the run in older versions, and in newer ones if the project says so.
@@ -653,6 +720,7 @@ summaries! {
     );
     MIX = summary(
         &[
+            (r"^\s+\d+\) (?:test|doctest|property) .+ \([A-Z]\S*\)$", Failed),
             // Tests whose setup failed are `invalid`, and no failures.
             (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, \d+ failures?,.*\b[1-9]\d* invalid\b", Failed),
             // Warnings that count as errors, and a low coverage, are reported after the counts.
@@ -664,17 +732,19 @@ summaries! {
     );
     SWIFT_TEST = summary(
         &[
+            (FILE_ERROR, Failed),
+            (r"^Test (?:Case|Suite) '.+' failed (?:\(|at )", Failed),
+            (r"^✘ Test ", Failed),
             (r"^\s*Executed \d+ tests?, with (?:\d+ tests? skipped and )?(\d+) failures?", Counts(Part)),
             (r"Test run with \d+ tests?(?: in \d+ suites?)? failed after ", Failed),
             (r"Test run with \d+ tests?(?: in \d+ suites?)? passed after ", Passed(Part)),
-            (r"^\S+\.swift:\d+:\d+: error: ", Failed),
         ],
         "\t Executed 3 tests, with 0 failures (0 unexpected) in 0.010 (0.012) seconds",
         "\t Executed 3 tests, with 1 failure (0 unexpected) in 0.010 (0.012) seconds",
     );
     SWIFT_BUILD = summary(
         &[
-            (r"^\S+\.swift:\d+:\d+: error: ", Failed),
+            (FILE_ERROR, Failed),
             (r"^Build complete!", Passed(Run)),
         ],
         "Build complete! (1.20s)",
@@ -682,6 +752,8 @@ summaries! {
     );
     XCODEBUILD = summary(
         &[
+            (FILE_ERROR, Failed),
+            (r"^Test (?:Case|Suite) '.+' failed (?:\(|at )", Failed),
             (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE| BUILD)? FAILED \*\*", Failed),
             (r"^\s*Executed \d+ tests?, with (?:\d+ tests? skipped and )?[1-9]\d* failures?", Failed),
             (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE| BUILD)? SUCCEEDED \*\*", Passed(Run)),
@@ -707,6 +779,7 @@ summaries! {
     );
     SBT = summary(
         &[
+            (r"^\[error\] (?:-- .*Error: )?\S+\.scala:\d+:\d+", Failed),
             (r"^\[error\] (?:Failed: Total \d+|Total time: \d|\([^)]*\) .*(?:unsuccessful|failed))", Failed),
             (r"^\[info\] Passed: Total \d+, Failed 0, Errors 0", Passed(Part)),
             (r"^\[success\] Total time: ", Passed(Run)),
@@ -744,6 +817,7 @@ summaries! {
     };
     ZIG = summary(
         &[
+            (FILE_ERROR, Failed),
             (r"^Build Summary: .*\b\d+ failed", Failed),
             (r"^\d+ passed; \d+ skipped; [1-9]\d* failed\.", Failed),
             (r"^Build Summary: \d+/\d+ steps succeeded; \d+/\d+ tests passed", Passed(Run)),
@@ -835,6 +909,42 @@ summaries! {
         "lerna success run Ran npm script 'test' in 2 packages in 1.2s:",
         "lerna ERR! npm run test exited 1 in 'web'",
     );
+    /// Test programs of C and C++: GoogleTest, Catch2, doctest, Boost.
+    CPP_TEST = summary(
+        &[
+            (r"^\[  FAILED  \] ", Failed),
+            (r"^(?:\[doctest\] )?test cases: .*\b[1-9]\d* failed(?: \||$)", Failed),
+            (r"^\*\*\* [1-9]\d* failures? (?:is|are) detected ", Failed),
+            (r"^\[  PASSED  \] [1-9]\d* tests?\.$", Passed(SoFar)),
+            (r"^All tests passed \(\d+ assertions? in \d+ test cases?\)$", Passed(SoFar)),
+            (r"^\[doctest\] Status: SUCCESS!$", Passed(SoFar)),
+        ],
+        "[  PASSED  ] 3 tests.",
+        "[  FAILED  ] 1 test, listed below:",
+    );
+    BUNDLER = summary(
+        &[
+            (r"^Failed to compile\.?$", Failed),
+            (r"^error during build:$", Failed),
+            (r"^(?:✗|x) Build failed in ", Failed),
+            (r"^webpack \S+ compiled with [1-9]\d* errors?", Failed),
+            (OUT_OF_MEMORY, Failed),
+            (r"^✓ built in \d", Passed(SoFar)),
+            (r"^webpack \S+ compiled (?:successfully|with \d+ warnings?) in ", Passed(SoFar)),
+        ],
+        "✓ built in 1.23s",
+        "Failed to compile.",
+    );
+    TERRAFORM_TEST = summary(
+        &[(r"^(?:Success|Failure)! \d+ passed, (\d+) failed", Counts(Run))],
+        "Success! 3 passed, 0 failed.",
+        "Failure! 2 passed, 1 failed.",
+    );
+    DBT = summary(
+        &[(r"^(?:\d+:\d+:\d+ +)?Done\. PASS=\d+ WARN=\d+ ERROR=(\d+) ", Counts(Run))],
+        "Done. PASS=3 WARN=0 ERROR=0 SKIP=0 TOTAL=3",
+        "Done. PASS=2 WARN=0 ERROR=1 SKIP=0 TOTAL=3",
+    );
     /// What script runners print after a failed script.
     SCRIPT_RUNNERS = summary(
         &[
@@ -843,7 +953,10 @@ summaries! {
             (r"^error Command failed with exit code \d+\.", Failed),
             (r"^\s*ERR_PNPM_RECURSIVE_(?:RUN_FIRST_FAIL|EXEC_FIRST_FAIL|FAIL)\b", Failed),
             (r"^Script .+ handling the \S+ event returned with error code \d+", Failed),
-            (r#"^error: script ".+" exited with code [1-9]"#, Failed),
+            (r#"^error: (?:script )?".+" exited with code [1-9]"#, Failed),
+            (r#"^ERROR: ".+" exited with [1-9]"#, Failed),
+            (r"^❌ \[.+\] Failed with exit status \d", Failed),
+            (r"^Error: Sequence aborted after failed subtask ", Failed),
             (r"^error: [Rr]ecipe `.+` failed ", Failed),
             (r"^(?:\[\S+\] )?ERROR task failed$", Failed),
             (r"^task: Failed to run task ", Failed),

@@ -5,6 +5,9 @@
 //! other word is a file, a folder, a package or a name to which the run is limited. Options that
 //! change only what is printed are left out.
 
+const GRADLE: &[&str] =
+    &["-p", "--project-dir", "-b", "-c", "-x", "--tests", "-I", "--configuration", "--dependency"];
+
 /// Options of tools that take the next word as their value and may come before a subcommand.
 pub(super) const VALUED: &[(&str, &[&str])] = &[
     ("cargo", &["--manifest-path", "--config", "-C", "-Z", "--color", "--profile"]),
@@ -22,8 +25,8 @@ pub(super) const VALUED: &[(&str, &[&str])] = &[
     ("nx", &["-t", "--target", "--targets", "-p", "--projects", "-c", "--parallel"]),
     ("lerna", &["--scope", "--ignore", "--since"]),
     ("mvn", &["-f", "--file", "-pl", "--projects", "-P", "-s", "-rf", "-T"]),
-    ("gradle", &["-p", "--project-dir", "-b", "-c", "-x", "--tests", "-I"]),
-    ("gradlew", &["-p", "--project-dir", "-b", "-c", "-x", "--tests", "-I"]),
+    ("gradle", GRADLE),
+    ("gradlew", GRADLE),
     (
         "xcodebuild",
         &[

@@ -77,6 +77,7 @@ const RUNNERS: &[RunnerProgram] = &[
     plain(&["arch"]),
     plain(&["fvm"]),
     plain(&["go", "tool"]),
+    plain(&["go", "run"]),
     plain(&["busybox"]),
     plain(&["catchsegv"]),
     plain(&["fakeroot"]),
@@ -97,6 +98,11 @@ const RUNNERS: &[RunnerProgram] = &[
     with_options(&["stdbuf"], &["-o", "-e", "-i"]),
     with_options(&["xvfb-run"], &["-s", "--server-args", "-n", "--server-num", "-e", "-f", "-w"]),
     plain(&["dbus-run-session"]),
+    with_options(&["sshpass"], &["-p", "-f"]),
+    with_options(&["srun"], &["-n", "-N", "-c", "-p", "-t", "-J", "-A"]),
+    with_options(&["mpirun"], &["-n", "-np", "-H", "--hostfile"]),
+    with_options(&["mpiexec"], &["-n", "-np", "-H", "--hostfile"]),
+    with_options(&["numactl"], &["-N", "-m", "-C"]),
     with_options(&["caffeinate"], &["-t", "-w"]),
     with_operands(&["timeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
     with_operands(&["gtimeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
@@ -174,6 +180,10 @@ const RUNNERS: &[RunnerProgram] = &[
     plain(&["ddev", "exec"]),
     with_operands(&["docker", "exec"], CONTAINER, 1),
     with_operands(&["docker", "run"], CONTAINER, 1),
+    with_operands(&["nerdctl", "exec"], CONTAINER, 1),
+    with_operands(&["nerdctl", "run"], CONTAINER, 1),
+    with_operands(&["apptainer", "exec"], &["-B", "--bind", "--pwd"], 1),
+    with_operands(&["singularity", "exec"], &["-B", "--bind", "--pwd"], 1),
     with_operands(&["podman", "exec"], CONTAINER, 1),
     with_operands(&["podman", "run"], CONTAINER, 1),
     with_operands(&["docker-compose", "run"], CONTAINER, 1),
@@ -294,7 +304,8 @@ pub(super) fn place_of(words: &[&str]) -> Option<String> {
     };
     match program.rsplit('/').next()? {
         "ssh" => Some(format!("ssh {}", after_options(rest, SSH).first()?)),
-        "docker" | "podman" | "docker-compose" | "kubectl" => {
+        "docker" | "podman" | "docker-compose" | "kubectl" | "nerdctl" | "apptainer"
+        | "singularity" => {
             let operand =
                 rest.iter().rev().find(|word| **word != "--" && !word.starts_with('-'))?;
             Some(format!("container {operand}"))
@@ -321,7 +332,7 @@ pub(super) fn detaches(words: &[&str]) -> bool {
         _ => rest,
     };
     let (long, letter, switches) = match program {
-        "docker" | "podman" | "docker-compose" => ("--detach", 'd', "ditPqT"),
+        "docker" | "podman" | "docker-compose" | "nerdctl" => ("--detach", 'd', "ditPqT"),
         "setsid" => ("--fork", 'f', "cfw"),
         "ssh" => ("", 'f', "46AaCfGgKkMNnqsTtVvXxYy"),
         "sudo" => ("--background", 'b', "AbEeHKknPSs"),
