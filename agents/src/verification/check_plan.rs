@@ -127,6 +127,9 @@ pub(super) struct PlacedCheck {
     pub(super) shown_later: bool,
     /// Whether its error output goes to a file.
     pub(super) errors_hidden: bool,
+    /// Whether all that it prints is where it is in the line: its error output goes to where its
+    /// output goes, and it does not run in the background.
+    pub(super) in_order: bool,
     /// Whether the line does not wait for its end.
     pub(super) goes_on: bool,
     /// Whether it may run more than once.
@@ -156,9 +159,10 @@ pub(super) struct CheckPlan {
 }
 
 impl CheckPlan {
-    /// Returns the range of the lines that may be the output of a check: all lines, unless another
-    /// program shows a file that no check wrote. The range is empty if it cannot be determined.
-    pub(super) fn window(&self, check: usize, lines: &[&str]) -> std::ops::Range<usize> {
+    /// Returns the range of the lines that may be the output of a check; `None` if it cannot be
+    /// determined. These are all lines, unless another program shows a file that no check wrote, or
+    /// the line prints fixed texts between several checks.
+    pub(super) fn window(&self, check: usize, lines: &[&str]) -> Option<std::ops::Range<usize>> {
         let all = 0..lines.len();
         let own_files: Vec<String> = self.checks.iter().flat_map(PlacedCheck::files).collect();
         let foreign = |event: &OutputEvent| match event {
@@ -167,9 +171,12 @@ impl CheckPlan {
             }
             _ => false,
         };
-        let Some(place) = self.checks.get(check).filter(|_| self.events.iter().any(foreign)) else {
-            return all;
+        let in_order = |place: &PlacedCheck| {
+            place.in_order && !place.repeats && !place.shown_later && place.file.is_none()
         };
+        let apart = self.checks.len() > 1 && self.checks.iter().all(in_order);
+        let divides = apart || self.events.iter().any(foreign);
+        let Some(place) = self.checks.get(check).filter(|_| divides) else { return Some(all) };
         let files: Vec<String> = place.files().collect();
         let is_own = |event: &OutputEvent| match event {
             OutputEvent::Check(number) => *number == check && !place.shown_later,
@@ -178,27 +185,33 @@ impl CheckPlan {
             }
             OutputEvent::Marker(_) => false,
         };
-        let Some(at) = self.events.iter().position(is_own) else { return 0..0 };
-        let line_of = |event: &OutputEvent| -> Option<usize> {
-            let OutputEvent::Marker(text) = event else { return None };
-            let mut same = lines.iter().enumerate().filter(|(_, line)| line.trim() == text);
-            let (number, _) = same.next()?;
-            same.next().is_none().then_some(number)
+        let at = self.events.iter().position(is_own)?;
+        // A text that the line prints several times is in the order of its echoes.
+        let line_of = |number: usize| -> Option<usize> {
+            let OutputEvent::Marker(text) = self.events.get(number)? else { return None };
+            let is_same = |event: &&OutputEvent| match event {
+                OutputEvent::Marker(other) => other == text,
+                _ => false,
+            };
+            let printed = lines.iter().enumerate().filter(|(_, line)| line.trim() == text);
+            let printed: Vec<usize> = printed.map(|(line, _)| line).collect();
+            let before = self.events.iter().take(number).filter(is_same).count();
+            let as_many = self.events.iter().filter(is_same).count() == printed.len();
+            printed.get(before).copied().filter(|_| as_many)
         };
-        let (before, after) = self.events.split_at(at);
-        let after = after.get(1..).unwrap_or_default();
-        let start =
-            before.iter().enumerate().rev().find_map(|(at, event)| Some((at, line_of(event)?)));
-        let end = after.iter().enumerate().find_map(|(at, event)| Some((at, line_of(event)?)));
-        let between = before.get(start.map_or(0, |(at, _)| at)..).unwrap_or_default();
-        let follows = after.get(..end.map_or(after.len(), |(at, _)| at)).unwrap_or_default();
+        let start = (0..at).rev().find_map(|number| Some((number, line_of(number)?)));
+        let mut later = at + 1..self.events.len();
+        let end = later.find_map(|number| Some((number, line_of(number)?)));
+        let between = self.events.get(start.map_or(0, |(number, _)| number)..at);
+        let until = end.map_or(self.events.len(), |(number, _)| number);
+        let follows = self.events.get(at + 1..until).unwrap_or_default();
         let range =
             start.map_or(0, |(_, line)| line + 1)..end.map_or(lines.len(), |(_, line)| line);
         if follows.iter().any(foreign) || range.start > range.end {
-            return 0..0;
+            return None;
         }
-        if !between.iter().any(foreign) {
-            return range;
+        if !between.unwrap_or_default().iter().any(foreign) {
+            return Some(range);
         }
         // The last lines are lines of the check if it certainly printed them.
         let ends = !follows
@@ -211,9 +224,9 @@ impl CheckPlan {
                 let is_printed = |event: &&OutputEvent| matches!(event, OutputEvent::Marker(_));
                 let printed = follows.iter().filter(is_printed).count();
                 let end = range.end.saturating_sub(printed).max(range.start);
-                end.saturating_sub(count).max(range.start)..end
+                Some(end.saturating_sub(count).max(range.start)..end)
             }
-            _ => 0..0,
+            _ => None,
         }
     }
 

@@ -7,9 +7,9 @@ use forge_store::shell::syntax_tree::{ShellCommand, ShellNode};
 
 /// Commands that are assumed to succeed, so they do not explain a failure of the command line.
 pub(super) const HARDLY_FAIL: &[&str] = &[
-    "popd", "export", "unset", "printf", "pwd", "sleep", "true", ":", "date", "ulimit", "umask",
-    "shopt", "clear", "alias", "trap", "wait", "tee", "sort", "uniq", "wc", "tr", "cut", "nl",
-    "ts", "hash", "local", "declare", "readonly",
+    "popd", "export", "unset", "pwd", "sleep", "true", ":", "date", "ulimit", "umask", "shopt",
+    "clear", "alias", "trap", "wait", "tee", "sort", "uniq", "wc", "tr", "cut", "nl", "ts", "hash",
+    "local", "declare", "readonly",
 ];
 /// Commands that are assumed to fail only if a file cannot be read or changed. The output then has
 /// an error.
@@ -50,8 +50,11 @@ pub(super) fn exit_code_variable(next: Option<&(ShellNode, bool)>) -> Option<(St
 }
 
 /// The forms of the exit code of the first program of a pipeline.
-const FIRST_CODES: [&str; 4] =
-    ["${PIPESTATUS[0]}", "${PIPESTATUS}", "$PIPESTATUS", "${pipestatus[1]}"];
+const FIRST_CODES: [&str; 5] = [
+    "${PIPESTATUS[0]}", "${PIPESTATUS}", "$PIPESTATUS", "${pipestatus[1]}",
+    // In PowerShell, the other programs of a pipeline are usually cmdlets, which have none.
+    "$LASTEXITCODE",
+];
 
 pub(super) fn is_first_code(word: &str) -> bool {
     FIRST_CODES.contains(&word)
@@ -64,10 +67,31 @@ pub(super) fn is_variable(word: Option<&&str>, name: &str) -> bool {
     })
 }
 
+/// Whether this program prints its arguments as one line.
+pub(super) fn is_echo(program: &str) -> bool {
+    matches!(program, "echo" | "Write-Host" | "Write-Output")
+}
+
+/// Returns the last line of the text that an `echo` gets.
+pub(super) fn last_line_of_echo(text: &str) -> &str {
+    let Some(rest) = text.strip_prefix("-e ") else { return text };
+    let rest = rest.trim().trim_end_matches("\\n");
+    rest.rsplit("\\n").next().unwrap_or_default()
+}
+
+/// Returns the last line that a `printf` with a fixed text prints.
+pub(super) fn printed_by_printf(command: &ShellCommand) -> Option<String> {
+    let [_, format] = command.words.as_slice() else { return None };
+    let text = format.text.trim().strip_suffix("\\n")?.trim_end_matches("\\n");
+    let last = text.rsplit("\\n").next().unwrap_or_default().trim();
+    let is_plain = !format.expands && !last.is_empty() && !last.contains(['%', '\\', '\n']);
+    is_plain.then(|| last.to_owned())
+}
+
 /// Returns the text that an `echo` prints, with the names of its variables.
 fn echoed_text(command: &ShellCommand) -> Option<String> {
     let (program, arguments) = command.words.split_first()?;
-    if program.text != "echo" {
+    if !is_echo(&program.text) {
         return None;
     }
     let mut text = String::new();
@@ -99,7 +123,7 @@ pub(super) fn echoed_line(command: &ShellCommand, runs_once: bool) -> Option<Ech
     };
     let before = before.trim_start().to_owned();
     let after = (!after.contains('$')).then(|| after.to_owned())?;
-    let is_code = ["?", "{?}", "{PIPESTATUS", "PIPESTATUS", "{pipestatus"]
+    let is_code = ["?", "{?}", "{PIPESTATUS", "PIPESTATUS", "{pipestatus", "LASTEXITCODE"]
         .iter()
         .any(|name| rest.starts_with(name));
     Some(EchoedLine { before, after: Some(after), runs_once, is_code })
@@ -177,7 +201,8 @@ pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, 
 /// Whether an item of a list has a meaning for the items around it: it prints or keeps an exit
 /// code, or waits for parts in the background.
 fn is_read_in_list(item: &(ShellNode, bool)) -> bool {
-    matches!(program_of(&item.0), Some("echo" | "wait")) || exit_code_variable(Some(item)).is_some()
+    program_of(&item.0).is_some_and(|program| is_echo(program) || program == "wait")
+        || exit_code_variable(Some(item)).is_some()
 }
 
 /// Returns a part that begins with a test of an exit code, with the command in the place of the

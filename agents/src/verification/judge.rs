@@ -53,26 +53,40 @@ fn status_of_exit_code(exit: ExitCodeMeaning, code: i64) -> &'static str {
 }
 
 /// Returns which ends of an output are visible. A program that shortens an output before it is
-/// recorded leaves a mark, such as `12 lines omitted`.
+/// recorded leaves a mark, such as `12 lines omitted` or `[... output truncated ...]`.
 fn recorded_visibility(lines: &[&str]) -> OutputVisibility {
-    const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
-    let last = lines.iter().rposition(|line| !line.trim().is_empty());
+    // These may follow the mark at the end of an output.
+    let follows = |line: &&str| {
+        let text = line.trim();
+        text.is_empty() || text.starts_with('<') || text.starts_with("Full output ")
+    };
+    let last = lines.iter().rposition(|line| !follows(line));
     let mut seen = OutputVisibility::ALL;
     for (number, line) in lines.iter().enumerate() {
-        let word = ["truncated", "left out", "omitted"].iter().find(|word| line.contains(**word));
-        let counted = word.is_some_and(|word| {
-            UNITS.iter().any(|unit| line.contains(&format!("{unit}{word}")))
-                && line.bytes().any(|byte| byte.is_ascii_digit())
-        });
         if line.starts_with("<persisted-output>") {
             return OutputVisibility { beginning: false, end: false };
         }
-        if counted {
+        if is_mark_of_shortening(line) {
             seen.beginning = false;
             seen.end &= last > Some(number);
         }
     }
     seen
+}
+
+/// Whether this line stands for lines that were left out: it counts them, or has the form of such a
+/// mark.
+fn is_mark_of_shortening(line: &str) -> bool {
+    const WORDS: [&str; 5] = ["truncated", "left out", "omitted", "elided", "clipped"];
+    const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
+    const SUBJECTS: [&str; 6] = ["line", "char", "output", "observation", "content", "response"];
+    let low = line.trim().to_ascii_lowercase();
+    let Some(word) = WORDS.iter().find(|word| low.contains(**word)) else { return false };
+    let counts = UNITS.iter().any(|unit| low.contains(&format!("{unit}{word}")))
+        && low.bytes().any(|byte| byte.is_ascii_digit());
+    let is_mark = low.starts_with(['[', '<', '(', '.', '…'])
+        && SUBJECTS.iter().any(|subject| low.contains(subject));
+    counts || is_mark || low.contains("tool truncated output")
 }
 
 /// What is known about the run of a command line.
@@ -198,9 +212,16 @@ impl CheckJudge<'_> {
         if decisions.iter().any(|it| matches!(it, Err(()) | Ok(Some("unknown")))) {
             let evidence = self.evidence(&decisions);
             let mut allowed = [every; MAX_CHECKS];
+            // No output proves nothing about a check that may not have run.
+            let ran = |check: usize| {
+                let left = first.as_ref().map_or(every, |left| left.outcomes_of(check));
+                let place = checks.get(check);
+                let found = place.and_then(|place| self.found(check, place));
+                left & NOT_RUN == 0 || found.is_some_and(|found| !found.runs.is_empty())
+            };
             for (check, allowed) in allowed.iter_mut().enumerate().take(checks.len()) {
                 *allowed = match (decisions.get(check), evidence.get(check).copied().flatten()) {
-                    (Some(Err(())), Some(true)) => OK,
+                    (Some(Err(())), Some(true)) if ran(check) => OK,
                     (Some(Err(()) | Ok(Some("unknown"))), Some(false))
                         if printed.get(check) != Some(&Some(0)) =>
                     {
@@ -266,12 +287,12 @@ impl CheckJudge<'_> {
                 && place.call.summary.is_some()
                 && self.lines.iter().any(|line| runner_failure::is_empty_run(line))
         };
-        // The line after it does not say that there were no tests.
-        let none = || self.lines.iter().any(|line| line.starts_with("Ran 0 tests in "));
+        // Another line than the summary of the run says that there were no tests.
+        let tests = self.lines.iter().filter_map(|line| runner_failure::tests_of_run(line));
+        let fewest = if place.call.summary.is_some() { tests.min() } else { tests.max() };
         let is_run = |line: &usize| {
-            self.lines.get(*line).is_some_and(|line| {
-                !(runner_failure::is_empty_run(line) || line.starts_with("OK") && none())
-            })
+            fewest != Some(0)
+                && self.lines.get(*line).is_some_and(|line| !runner_failure::is_empty_run(line))
         };
         let ran = || self.found(check, place).is_some_and(|found| found.runs.iter().any(is_run));
         (place.call.may_not_run || says() || empty()) && !ran()
@@ -367,10 +388,12 @@ impl CheckJudge<'_> {
         if place.errors_hidden {
             seen = OutputVisibility { beginning: false, end: false };
         }
-        let printed = self.lines.iter().filter(|line| !line.trim().is_empty()).count();
+        let window = self.plan.window(check, self.lines);
+        let printed = window.as_ref().and_then(|window| self.lines.get(window.clone()));
+        let is_blank = |line: &&str| line.trim().is_empty() || self.plan.prints(line);
         let silent = call.summary.is_some_and(|summary| summary.silent);
         if silent
-            && printed == 0
+            && printed.is_some_and(|lines| lines.iter().all(is_blank))
             && !place.goes_on
             && !call.detached
             && seen == OutputVisibility::ALL
@@ -378,7 +401,7 @@ impl CheckJudge<'_> {
         {
             return Some(SummaryMatches { passed: true, ..SummaryMatches::default() });
         }
-        let window = self.plan.window(check, self.lines);
+        let window = window.unwrap_or_default();
         let mut own = self.lines.to_vec();
         for (number, line) in own.iter_mut().enumerate() {
             if !window.contains(&number) {

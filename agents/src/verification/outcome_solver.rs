@@ -369,6 +369,10 @@ impl OutcomeSolver<'_> {
                 ExitCodeTree::Pipe { parts, code: decides } => {
                     self.pipe(parts, *decides, Some(code))
                 }
+                plan @ ExitCodeTree::Check(_) => {
+                    let ways = self.part(plan);
+                    self.with_code(ways, code)
+                }
                 plan => self.part(plan),
             };
         }

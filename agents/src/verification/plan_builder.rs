@@ -6,8 +6,8 @@ use super::check_plan::{
     PlacedCheck, PrintedExitCode, file_name,
 };
 use super::command_words::{
-    self, FILE_COMMANDS, HARDLY_FAIL, KNOWN_CODES, echoed_line, exit_code_variable, is_first_code,
-    is_variable, printed_code, program_of, readers, shows_other_output, words,
+    self, FILE_COMMANDS, HARDLY_FAIL, KNOWN_CODES, echoed_line, exit_code_variable, is_echo,
+    is_first_code, is_variable, printed_code, program_of, readers, shows_other_output, words,
 };
 use super::target;
 use super::visibility::OutputFilter;
@@ -27,7 +27,7 @@ pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
         ShellNode::List(items) => matches!(
             items.last(),
             Some((ShellNode::Command(command), false))
-                if words(command).first() == Some(&"echo") && !command.redirected
+                if words(command).first().is_some_and(|it| is_echo(it)) && !command.redirected
         ),
         _ => false,
     };
@@ -180,9 +180,12 @@ impl CheckPlanBuilder {
             let plan = self.node(node, context);
             context.uncertain = uncertain;
             let waits = |(node, _): &(ShellNode, bool)| program_of(node) == Some("wait");
-            if *background && !items.iter().skip(number + 1).any(waits) {
-                let checks = self.checks.get_mut(first..).unwrap_or_default();
-                checks.iter_mut().for_each(|check| check.goes_on = true);
+            if *background {
+                let goes_on = !items.iter().skip(number + 1).any(waits);
+                for check in self.checks.get_mut(first..).unwrap_or_default() {
+                    check.goes_on |= goes_on;
+                    check.in_order = false;
+                }
             }
             let ends = context.errexit && !context.is_tested && !*background;
             if let Some((name, of_first)) = exit_code_variable(items.get(number + 1)) {
@@ -316,14 +319,17 @@ impl CheckPlanBuilder {
                 return ExitCodeTree::Zero;
             }
             "false" => return ExitCodeTree::Nonzero,
-            "echo" => {
+            name if is_echo(name) => {
                 if !command.redirected && context.prints() {
                     let runs_once = !context.uncertain;
                     self.echoes.extend(echoed_line(command, runs_once));
                 }
-                let plain = command.words.iter().all(|word| !word.expands);
+                let mut plain = command.words.iter().all(|word| !word.expands);
                 let visible = !command.redirected && !context.redirected && !context.piped;
                 let text = arguments.join(" ");
+                let text = command_words::last_line_of_echo(&text);
+                // Some shells replace escapes also without `-e`.
+                plain &= !text.contains('\\');
                 let printed = text.trim();
                 // The output is compared line by line, so a text with a line break is not found.
                 let is_line = plain && visible && !printed.is_empty() && !printed.contains('\n');
@@ -334,6 +340,13 @@ impl CheckPlanBuilder {
                     true => ExitCodeTree::Echo(printed.to_owned()),
                     false => ExitCodeTree::Zero,
                 };
+            }
+            "printf" => {
+                let visible = !command.redirected && !context.redirected && !context.piped;
+                let printed = command_words::printed_by_printf(command);
+                let printed = printed.filter(|_| visible && !context.repeats);
+                self.events.extend(printed.map(OutputEvent::Marker));
+                return ExitCodeTree::Zero;
             }
             _ if FILE_COMMANDS.contains(program) => return ExitCodeTree::Enter,
             _ if HARDLY_FAIL.contains(program) => return ExitCodeTree::Zero,
@@ -385,6 +398,7 @@ impl CheckPlanBuilder {
             copies,
             shown_later: false,
             errors_hidden: command.errors_redirected,
+            in_order: command.errors_merged,
             goes_on: false,
             repeats: context.repeats,
         });
@@ -470,6 +484,7 @@ impl CheckPlanBuilder {
                 check.file.clone_from(&file);
             }
             check.errors_hidden |= command.errors_redirected;
+            check.in_order |= command.errors_merged;
         }
         ExitCodeTree::Subshell(Box::new(plan))
     }

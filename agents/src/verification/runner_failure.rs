@@ -98,10 +98,18 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["xvfb-run"], r"^xvfb-run: error: "),
     says(&["direnv"], r"^direnv: error "),
     says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
+    says(
+        &["pytest", "py.test"],
+        r"^ERROR: (?:usage: |(?:file or directory )?not found: )|^INTERNALERROR> |^ImportError while loading conftest ",
+    ),
 ];
 
 /// The pattern of what a shell says about a program that it cannot run.
 const NOT_FOUND: &str = r"^(?:\S*sh: (?:line )?(?:\d+: )?)?(?:\S*/)?{}: (?:(?:command )?not found|No such file or directory|Permission denied)$|^\S*sh:(?:\d+:)? command not found: {}$|^'?{}'? (?:is not recognized as |: The term )";
+
+/// What Jest and Vitest print if there are no tests.
+const NO_TESTS_FOUND: &str =
+    r"^No test(?:s| files) found(?:, exiting with code \d| related to files changed)";
 
 /// Messages with which a program reports that there was nothing to run.
 static NOTHING_RAN: &[RunnerFailure] = &[
@@ -110,8 +118,10 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(&["nx"], r"No tasks were run|^No projects with target"),
     says(&["turbo"], r"^\s*No tasks were executed as part of this run"),
     // Runs without tests. Some of these programs then fail, and some do not.
-    says(NODE, r"^No test(?:s| files) found, exiting with code \d"),
-    says(&["jest", "vitest", "react-scripts"], r"^No test(?:s| files) found, exiting with code \d"),
+    says(NODE, NO_TESTS_FOUND),
+    says(&["jest", "vitest", "react-scripts"], NO_TESTS_FOUND),
+    says(&["node", "tsx"], r"^(?:#|ℹ) tests 0$"),
+    says(&["bun", "lein"], r"^Ran 0 tests "),
     says(&["playwright"], r"^Error: No tests found"),
     says(&["mocha", "mochapack"], r"^Error: No test files found"),
     says(&["ava"], r"^\s*\S+ Couldn.t find any (?:files to test|matching tests)"),
@@ -124,6 +134,10 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(&["go"], r"^\?\s+\S+\s+\[no test files\]$|^no packages to test|matched no packages$"),
     says(&["ctest"], r"^No tests were found!!!"),
     says(&["dotnet"], r"^No test (?:is available in|matches the given testcase filter)"),
+    says(&["dotnet"], r"^Test run summary: Zero tests ran"),
+    says(&["gradle", "gradlew"], r"^\s*> No tests found for given includes: "),
+    says(&["mvn", "mvnw", "mvnd"], r"^\[ERROR\] .*\bNo tests (?:were executed|matching pattern )"),
+    says(&["forge"], r"^No tests (?:found in project|match the provided pattern)"),
     says(&["phpunit", "paratest"], r"^No tests executed!"),
     says(&["pest", "artisan"], r"^\s*INFO\s+No tests found\."),
     says(&["mix"], r"^There are no tests to run"),
@@ -141,7 +155,23 @@ const EMPTY_RUNS: &[&str] = &[
     r"^0 examples, 0 failures",
     r"^0 (?:runs|tests), 0 assertions, 0 failures, 0 errors",
     r"^ok \| 0 passed \| 0 failed ",
+    r"^\s*Executed 0 tests, with 0 failures",
+    r"Test run with 0 tests(?: in \d+ suites?)? passed after ",
+    r"^SUCCESS! -- 0 Passed \|",
+    r"^DONE (?:\d+ runs, )?0 tests",
+    r"^0 (?:features?|scenarios?|steps?) passed, 0 failed",
+    r"^0 scenarios$",
+    r"^All 0 tests passed",
 ];
+
+/// Returns the number of tests that ran, if this line counts them but does not say whether they
+/// passed.
+pub(super) fn tests_of_run(line: &str) -> Option<u64> {
+    let counts = ["Ran ", "# tests ", "ℹ tests "];
+    let rest = counts.iter().find_map(|count| line.strip_prefix(*count))?;
+    let (number, unit) = rest.split_once(' ').unwrap_or((rest, "test"));
+    number.parse().ok().filter(|_| unit.starts_with("test") && !unit.starts_with("test suite"))
+}
 
 /// Returns whether this is the summary of a run whose filter matched no test.
 pub(super) fn is_empty_run(line: &str) -> bool {

@@ -203,26 +203,63 @@ fn trailer_patterns() -> Option<&'static RegexSet> {
     TRAILERS.get_or_init(|| RegexSet::new(patterns).ok()).as_ref()
 }
 
-/// Returns the lines of an output that are not too long for a summary, without colours.
+/// What clients write in an output that no program of the line printed.
+const CLIENT_NOTES: [&str; 3] =
+    ["(Bash completed with no output)", "(no output)", "Tool ran without output or errors"];
+
+/// Returns the lines of an output that are not too long for a summary, as a terminal shows them:
+/// without colours, and without the text before a carriage return.
 pub(super) fn lines(output: &str) -> Vec<std::borrow::Cow<'_, str>> {
-    let lines = output.lines().filter(|line| line.len() <= MAX_LINE);
-    lines.map(|line| without_colours(line.trim_end())).collect()
+    let is_note =
+        |line: &str| CLIENT_NOTES.contains(&line) || line.starts_with("Shell cwd was reset to ");
+    let lines = output.lines().map(|line| line.trim_end().rsplit('\r').next().unwrap_or_default());
+    let lines = lines.filter(|line| line.len() <= MAX_LINE && !is_note(line));
+    lines.map(without_colours).collect()
+}
+
+/// Returns the rest of a text after the code of a colour whose escape character was lost: `[32m`.
+fn after_lost_colour(text: &str) -> Option<&str> {
+    let code = text.strip_prefix('[')?;
+    let rest = code.trim_start_matches(|it: char| it.is_ascii_digit() || it == ';');
+    rest.strip_prefix('m').filter(|_| rest.len() < code.len())
 }
 
 /// Returns a line without escape sequences, such as those for colours.
 fn without_colours(line: &str) -> std::borrow::Cow<'_, str> {
-    if !line.contains('\u{1b}') {
+    if !line.contains(['\u{1b}', '[']) {
         return line.into();
     }
     let mut plain = String::with_capacity(line.len());
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
+    let mut rest = line;
+    while let Some(character) = rest.chars().next() {
+        if let Some(after) = after_lost_colour(rest) {
+            rest = after;
+            continue;
+        }
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
         if character != '\u{1b}' {
             plain.push(character);
-        } else if characters.as_str().starts_with('[') {
-            characters.next();
-            characters.by_ref().find(|it| ('@'..='~').contains(it));
+            continue;
         }
+        let mut sequence = rest.chars();
+        match sequence.next() {
+            Some('[') => {
+                sequence.by_ref().find(|it| ('@'..='~').contains(it));
+            }
+            // The address of a link, which ends with a bell or with `ESC \`.
+            Some(']') => {
+                let ends = |it: &char| matches!(it, '\u{7}' | '\u{1b}');
+                if sequence.by_ref().find(ends) == Some('\u{1b}') {
+                    sequence.next();
+                }
+            }
+            // A set of characters.
+            Some('(' | ')') => {
+                sequence.next();
+            }
+            _ => {}
+        }
+        rest = sequence.as_str();
     }
     plain.truncate(plain.trim_end().len());
     plain.into()

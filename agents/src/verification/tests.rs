@@ -174,6 +174,30 @@ fn known_commands_are_found_at_any_position() {
         ("node --run test", "node --run test"),
         ("node build.js", ""),
         ("npx hardhat test", "hardhat test"),
+        ("mix precommit", "mix precommit"),
+        ("mix deps.get", ""),
+        ("tofu test", "tofu test"),
+        ("ansible-playbook -i h --syntax-check a.yml", "ansible-playbook --syntax-check"),
+        ("dbt build --select a", "dbt build"),
+        ("vendor/bin/php-cs-fixer fix --dry-run", "php-cs-fixer --dry-run"),
+        ("go run gotest.tools/gotestsum@latest ./...", "gotestsum"),
+        ("go run main.go test", ""),
+        ("melos run test", "melos run test"),
+        ("sshpass -p x ssh host pytest", "pytest"),
+        ("apptainer exec a.sif pytest", "pytest"),
+        ("mpirun -n 4 pytest", "pytest"),
+        ("make mypy", "make mypy"),
+        ("./gradlew :server:test", "gradlew :server:test"),
+        ("./gradlew :test-data:clean", ""),
+        ("nx run server:test:ci", "nx run server:test:ci"),
+        ("nx run test-app:serve", ""),
+        ("npm run jest", "npm run jest"),
+        ("bun run jest", "jest"),
+        ("poetry run mypy a", "mypy"),
+        (".venv/bin/ruff format .", ""),
+        ("gradle :a:dependencies --configuration testRuntimeClasspath", ""),
+        ("rake db:test:prepare", ""),
+        ("npm run generate:types", ""),
         ("forge test -vvv", "forge test"),
         ("ls; git status", ""),
         ("echo 'cargo test'", ""),
@@ -506,6 +530,8 @@ fn every_check_of_a_list_has_its_own_status() {
         ("cargo test || echo $'\\e[31mfailed\\e[0m'", 0, "failed", "1:unknown"),
         ("cargo test || echo $'a\\nb'", 0, "a\nb", "1:unknown"),
         ("cargo test || echo 'a\nb'", 0, "a\nb", "1:unknown"),
+        // In some shells, `echo` replaces an escape.
+        (r#"cargo test || echo "\nBAD""#, 0, "x\n\nBAD", "1:unknown"),
     ] {
         assert_eq!(ended(line, "finished", Some(code), output), expected, "{line} {code} {output}");
     }
@@ -1058,6 +1084,41 @@ fn a_run_without_tests_is_unknown() {
         ("dotnet test", 0, "No test is available in /w/a.dll.", "unknown"),
         ("dotnet test", 1, "No test is available in /w/a.dll.\na.cs(1,2): error CS1: x", "failed"),
         ("phpunit", 1, "No tests executed!", "unknown"),
+        ("npx jest -o", 0, "No tests found related to files changed since last commit.", "unknown"),
+        ("node --test a", 0, "ℹ tests 0\nℹ pass 0\nℹ fail 0", "unknown"),
+        ("node --test a", 0, "ℹ tests 1\nℹ pass 1\nℹ fail 0", "passed"),
+        (
+            "bun test -t nope | tail -3",
+            0,
+            " 0 pass\n 0 fail\nRan 0 tests across 1 file.",
+            "unknown",
+        ),
+        ("bun test -t a | tail -3", 0, " 1 pass\n 0 fail\nRan 1 test across 1 file.", "passed"),
+        ("lein test", 0, "Ran 0 tests containing 0 assertions.\n0 failures, 0 errors.", "unknown"),
+        (
+            "swift test",
+            0,
+            "\t Executed 0 tests, with 0 failures (0 unexpected) in 0.000 (0.001) seconds",
+            "unknown",
+        ),
+        ("dotnet test", 8, "Test run summary: Zero tests ran - a.dll", "unknown"),
+        (
+            "./gradlew test --tests nope",
+            1,
+            "> No tests found for given includes: [nope](--tests filter)\n\nBUILD FAILED in 1s",
+            "unknown",
+        ),
+        (
+            "mvn test -Dtest=Nope",
+            1,
+            "[ERROR] Failed to execute goal a:b: No tests matching pattern \"Nope\" were executed!",
+            "unknown",
+        ),
+        ("ginkgo", 0, "SUCCESS! -- 0 Passed | 0 Failed | 0 Pending | 5 Skipped", "unknown"),
+        ("gotestsum", 0, "DONE 0 tests in 0.102s", "unknown"),
+        ("npx cucumber-js -t @nope", 0, "0 scenarios\n0 steps", "unknown"),
+        ("forge test --mt nope", 1, "No tests match the provided pattern:", "unknown"),
+        ("zig test a.zig", 0, "All 0 tests passed.", "unknown"),
         ("cargo test nope", 0, EMPTY_CARGO_RUN, "unknown"),
         ("cargo test add", 0, &format!("{EMPTY_CARGO_RUN}\ntest result: ok. 1 passed"), "passed"),
         ("cargo test add | tail -2", 0, EMPTY_CARGO_RUN, "passed"),
@@ -1200,6 +1261,194 @@ fn a_filtered_summary_gives_a_verdict_only_if_enough_of_it_is_visible() {
         ("go test ./...; ls", "ok  \ta\t1s\n…120 tokens truncated…\nok  \tb\t1s", "unknown"),
     ] {
         assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+/// Regression: a failing run whose summary was cut off, as by `head`, was unknown.
+#[test]
+fn a_line_that_reports_one_failure_is_enough() {
+    for (line, output, expected) in [
+        ("mypy a | head -1", "a.py:3: error: Incompatible types  [assignment]", "failed"),
+        ("mypy a | head -1", "a.py:3: note: Revealed type is \"int\"", "unknown"),
+        ("pyright | head -1", "  /w/a.py:3:5 - error: \"b\" is not defined", "failed"),
+        ("ruff check . | head -1", "a.py:1:8: F401 [*] `os` imported but unused", "failed"),
+        ("npx eslint . | head -1", "  3:5  error  'x' is not defined  no-undef", "failed"),
+        ("npx eslint . | head -1", "  3:5  warning  'x' is not used  no-unused-vars", "unknown"),
+        ("cargo test 2>&1 | head -1", "error[E0425]: cannot find value `b`", "failed"),
+        ("cargo test 2>&1 | grep FAILED | head -1", "test tests::adds ... FAILED", "failed"),
+        ("cargo clippy 2>&1 | head -1", "error: unused import: `std::fs`", "failed"),
+        ("cargo clippy 2>&1 | head -1", "warning: unused import: `std::fs`", "unknown"),
+        ("make build | head -1", "error: unused import: `std::fs`", "unknown"),
+        ("cargo nextest run | head -1", "        FAIL [   0.005s] a tests::adds", "failed"),
+        ("cargo nextest run | head -1", "  TRY 1 FAIL [   0.005s] a tests::adds", "unknown"),
+        ("go test ./... | head -1", "panic: test timed out after 5s", "failed"),
+        ("go test ./... | head -1", "./a_test.go:3:2: undefined: b", "failed"),
+        ("go test ./... | head -1", "    a_test.go:12: note", "unknown"),
+        ("pytest | head -1", "=========== FAILURES ===========", "failed"),
+        ("pytest -v | head -1", "tests/test_a.py::test_b FAILED      [ 33%]", "failed"),
+        ("pytest -v | head -1", "tests/test_a.py::test_b RERUN       [ 33%]", "unknown"),
+        ("python -m unittest | head -1", "FAIL: test_a (tests.A.test_a)", "failed"),
+        ("python -m unittest | head -1", "ERROR: test failed (timeout)", "unknown"),
+        ("npx vitest run | head -1", " FAIL  src/a.test.ts > adds", "failed"),
+        ("npx vitest run | head -1", " ❯ src/a.test.ts (3 tests | 1 failed) 12ms", "failed"),
+        ("npx vitest run | head -1", " ❯ src/a.test.ts (3 tests | 1 skipped) 12ms", "unknown"),
+        ("rspec | tail -1", "rspec ./spec/a_spec.rb:3 # A adds", "failed"),
+        ("rails test | grep 'rails test'", "bin/rails test test/a_test.rb:3", "failed"),
+        ("mix test | head -1", "  1) test adds (ATest)", "failed"),
+        ("phpunit | head -1", "There was 1 failure:", "failed"),
+        ("dotnet test | head -1", "  Failed A.Tests.Adds [12 ms]", "failed"),
+        ("dotnet build | head -1", "/w/a.fs(3,5): error FS0039: x [/w/a.fsproj]", "failed"),
+        ("mvn compile | head -1", "[ERROR] /w/src/A.java:[3,5] cannot find symbol", "failed"),
+        ("./gradlew test | grep FAILED", "> Task :app:test FAILED", "failed"),
+        ("sbt compile | head -1", "[error] /w/A.scala:3:5: not found: value b", "failed"),
+        ("swift test | head -1", "/w/A.swift:5: error: -[A.A testA] : x", "failed"),
+        ("cmake --build b | head -1", "/w/a.cpp:3:5: error: 'b' was not declared", "failed"),
+        ("make build | head -1", "a.c:3:5: warning: unused variable 'b'", "unknown"),
+        ("make build | head -1", "collect2: error: ld returned 1 exit status", "failed"),
+        ("zig build test | head -1", "src/main.zig:3:5: error: expected type 'u8'", "failed"),
+        ("bazel test //... | grep FAILED", "//a:b_test     FAILED in 0.1s", "failed"),
+        ("ctest | tail -2", "The following tests FAILED:\n\t  3 - foo (Failed)", "failed"),
+        ("make test | tail -2", "[  PASSED  ] 2 tests.\n[  FAILED  ] A.Adds", "failed"),
+        ("make test | tail -1", "[  PASSED  ] 2 tests.", "passed"),
+        ("make test | tail -1", "test cases: 3 | 2 passed | 1 failed", "failed"),
+        ("make test | tail -1", "test cases: 3 | 2 passed | 1 failed as expected", "unknown"),
+        ("npm run build | tail -1", "✓ built in 1.23s", "passed"),
+        ("npm run build | tail -2", "Failed to compile.\nx", "failed"),
+        ("bun run test:a | tail -1", "error: \"vitest\" exited with code 1", "failed"),
+        (
+            "npm run build | tail -1",
+            "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+            "failed",
+        ),
+        ("npx jest | tail -1", "Snapshots:   1 failed, 2 passed, 3 total", "failed"),
+        (
+            "npx vitest run --typecheck | tail -2",
+            " Test Files  1 passed (1)\nType Errors  2 errors",
+            "failed",
+        ),
+        (
+            "npx playwright test | tail",
+            "  Timed out waiting 60s for the test suite to run\n  1 passed (1.0m)",
+            "failed",
+        ),
+        ("terraform test | tail -1", "Failure! 2 passed, 1 failed.", "failed"),
+        ("pytest a | tail -2", "ERROR: file or directory not found: a\n", "error"),
+        ("pytest --foo | tail -2", "ERROR: usage: pytest [options]\npytest: error: x", "error"),
+    ] {
+        assert_eq!(status(line, 0, output), expected, "{line}: {output}");
+    }
+}
+
+/// Regression: the texts that a line prints between its checks did not separate their output.
+#[test]
+fn printed_texts_separate_the_output_of_checks() {
+    let two = "pytest a 2>&1 | tail -1; echo ---; pytest b 2>&1 | tail -1";
+    let (green, red) = ("1 passed in 0.10s", "1 failed in 0.10s");
+    let tsc = "echo A; npx tsc 2>&1 | head -9; echo B; npx vitest run 2>&1 | tail -1";
+    let files = " Test Files  1 passed (1)";
+    for (line, output, expected) in [
+        (two, format!("{red}\n---\n{green}"), "1:failed 2:passed"),
+        (two, format!("{green}\n---\n{red}"), "1:passed 2:failed"),
+        // The text is printed once more than the line prints it.
+        (two, format!("{red}\n---\n---\n{green}"), "1:unknown 2:unknown"),
+        (
+            &format!("{two}; echo ---; pytest c 2>&1 | tail -1"),
+            format!("{green}\n---\n{red}\n---\n{green}"),
+            "1:passed 2:failed 3:passed",
+        ),
+        (
+            r#"echo -e "\n= a ="; pytest a 2>&1 | tail -1; printf '= b =\n'; pytest b 2>&1 | tail -1"#,
+            format!("\n= a =\n{red}\n= b =\n{green}"),
+            "1:failed 2:passed",
+        ),
+        // The error output may come after the texts.
+        (&two.replace(" 2>&1", ""), format!("---\n{red}\n{green}"), "1:unknown 2:unknown"),
+        (
+            "pytest a 2>&1 & echo A; pytest b 2>&1; wait; ls",
+            format!("A\n{red}\n{green}"),
+            "1:unknown 2:unknown",
+        ),
+        (tsc, format!("A\nB\n{files}"), "1:passed 2:passed"),
+        (tsc, format!("A\na.ts(3,7): error TS2322: x\nB\n{files}"), "1:failed 2:passed"),
+        ("npx tsc 2>&1 | head -20; echo done", "done".to_owned(), "1:passed"),
+        ("npx tsc 2>&1 | head -20; ls", "a".to_owned(), "1:unknown"),
+        // The check may not have run.
+        ("[ -d web ] && npx tsc | head -20; echo done", "done".to_owned(), "1:unknown"),
+        ("[ -d web ] && npx tsc | head -20; true", String::new(), "1:unknown"),
+        ("cd web && npx tsc | head -20; true", String::new(), "1:passed"),
+        ("npx tsc | head -20", "Shell cwd was reset to /w".to_owned(), "1:passed"),
+        ("npx tsc | head -20", "(Bash completed with no output)".to_owned(), "1:passed"),
+        ("time npm test | tail -1", format!("{files}\n\nreal\t0m3.210s"), "1:passed"),
+    ] {
+        assert_eq!(ended(line, "finished", Some(0), &output), expected, "{line}: {output}");
+    }
+}
+
+/// Regression: an output without a part of its lines counted as complete.
+#[test]
+fn every_mark_of_a_shortened_output_is_recognised() {
+    for mark in [
+        "[... omitted 120 of 400 lines ...]",
+        "[... Observation truncated due to length ...]",
+        "<elided_chars>\n12345 characters elided\n</elided_chars>",
+        "... [CONTENT TRUNCATED] ...",
+        "...output truncated...",
+        "<bash_metadata>\nbash tool truncated output as it exceeded 30000 char limit",
+        "<response clipped><NOTE>Only a part is shown</NOTE>",
+    ] {
+        let output = format!("ok  \ta\t1s\n{mark}\nok  \tb\t1s");
+        assert_eq!(status("go test ./...; ls", 0, &output), "unknown", "{mark}");
+        let output = format!("0 fail\n{mark}\n\nFull output saved to: /x");
+        assert_eq!(status("bun test; ls", 0, &output), "unknown", "{mark}");
+        let output = format!("{mark}\n 0 fail\n");
+        assert_eq!(status("bun test; ls", 0, &output), "passed", "{mark}");
+    }
+    assert_eq!(status("go test ./...; ls", 0, "truncated.go\nok  \ta\t1s"), "passed");
+}
+
+#[test]
+fn a_filter_that_changes_no_count_hides_nothing() {
+    let files = " Test Files  1 passed (1)";
+    for (filter, expected) in [
+        (r"sed 's/\x1b\[[0-9;]*m//g'", "passed"),
+        ("sed 's/failed/passed/'", "unknown"),
+        ("sed '/failed/d'", "unknown"),
+        ("cut -c1-200", "passed"),
+        ("cut -c1-20", "unknown"),
+        (r"tr -d '\r'", "passed"),
+        ("tr -d a-z", "unknown"),
+        ("Select-Object -Last 5", "passed"),
+        ("Select-Object -First 1", "unknown"),
+    ] {
+        let line = format!("npx vitest run 2>&1 | {filter}");
+        assert_eq!(status(&line, 0, files), expected, "{line}");
+    }
+    let line = r#"npx vitest run 2>&1 | grep "Files\|Tests\|Errors""#;
+    assert_eq!(status(line, 0, files), "passed");
+}
+
+#[test]
+fn a_line_is_read_as_a_terminal_shows_it() {
+    for output in [
+        "[32m[1m3 passed[0m[32m in 0.10s[0m",
+        "\u{1b}(B\u{1b}[m3 passed in 0.10s\u{1b}(B\u{1b}[m",
+        "\u{1b}]8;;file:///w/x\u{1b}\\3 passed in 0.10s\u{1b}]8;;\u{7}",
+        "collecting ... \r3 passed in 0.10s\r",
+    ] {
+        assert_eq!(status("pytest | tail -1", 0, output), "passed", "{output:?}");
+    }
+}
+
+#[test]
+fn the_exit_code_that_powershell_prints_is_read() {
+    for (line, code, output, expected) in [
+        ("cargo test; echo \"exit: $LASTEXITCODE\"", 0, "x\nexit: 101", "failed"),
+        ("cargo test; Write-Host \"exit: $LASTEXITCODE\"", 0, "x\nexit: 0", "passed"),
+        ("cargo test | Select-Object -Last 1; echo $LASTEXITCODE", 0, "x\n101", "failed"),
+        ("cargo test; exit $LASTEXITCODE", 101, "x", "failed"),
+        ("cargo test | tail -3; echo ---; echo ${PIPESTATUS[0]}", 0, "x\n---\n0", "unknown"),
+    ] {
+        assert_eq!(status(line, code, output), expected, "{line}");
     }
 }
 

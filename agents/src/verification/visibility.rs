@@ -49,13 +49,21 @@ impl OutputVisibility {
     /// examples of lines that a failed run prints: a `grep` that hides one may hide any failure.
     pub(super) fn through(filters: &[OutputFilter], shown: usize, failures: &[&str]) -> Self {
         let mut seen = Self::ALL;
+        let fewer = |lines: &str| lines.parse().is_ok_and(|lines: u64| (shown as u64) < lines);
         for filter in filters {
             let Some((program, arguments)) = filter.words.split_first() else { continue };
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let program = program_name(program);
             match program {
                 "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf"
-                | "echo" => {}
+                | "echo" | "ansi2txt" | "ansifilter" | "strip-ansi" | "Out-String"
+                | "Tee-Object" => {}
+                "sed" | "tr" | "cut" if keeps_lines(program, &arguments) => {}
+                "Select-Object" => match arguments.as_slice() {
+                    ["-Last", lines] => seen.beginning &= fewer(lines),
+                    ["-First", lines] => seen.end &= fewer(lines),
+                    _ => seen = Self { beginning: false, end: false },
+                },
                 "tail" => match limit(&arguments) {
                     LineLimit::Lines(lines) => seen.beginning &= (shown as u64) < lines,
                     LineLimit::Other => seen.beginning = false,
@@ -70,6 +78,30 @@ impl OutputVisibility {
         }
         seen
     }
+}
+
+/// Whether a program lets the text of every line through: it removes colours or carriage returns,
+/// or cuts only long lines.
+fn keeps_lines(program: &str, arguments: &[&str]) -> bool {
+    match (program, arguments) {
+        ("sed", [options @ .., script]) => {
+            let removes = script.starts_with('s') && script.ends_with("//g");
+            let escapes = ["\\x1b", "\\x1B", "\\033", "\\e["];
+            removes
+                && escapes.iter().any(|escape| script.contains(*escape))
+                && options.iter().all(|option| matches!(*option, "-E" | "-r" | "-e" | "-u"))
+        }
+        ("tr", ["-d", characters]) => matches!(*characters, "\\r" | "\\015"),
+        ("cut", ["-c", range]) => keeps_beginning(range),
+        ("cut", [option]) => option.strip_prefix("-c").is_some_and(keeps_beginning),
+        _ => false,
+    }
+}
+
+/// Whether a range of columns, such as `1-200`, keeps the beginning of a line with all counts.
+fn keeps_beginning(range: &str) -> bool {
+    let end = range.strip_prefix("1-").or_else(|| range.strip_prefix('-'));
+    end.and_then(|end| end.parse::<u32>().ok()).is_some_and(|end| end >= 100)
 }
 
 enum LineLimit {
