@@ -3,6 +3,7 @@
 
 use super::check_plan::{EchoedLine, file_name};
 use super::visibility::OutputFilter;
+use forge_store::shell::ShellWord;
 use forge_store::shell::syntax_tree::{ShellCommand, ShellNode};
 
 /// Commands that are assumed to succeed, so they do not explain a failure of the command line.
@@ -148,11 +149,18 @@ pub(super) fn printed_code(command: &ShellCommand, name: &str) -> Option<bool> {
 
 /// Whether this program shows the contents of the files in its arguments.
 fn shows_files(program: &str) -> bool {
-    const READERS: [&str; 12] = [
+    const READERS: [&str; 15] = [
         "tail", "head", "cat", "grep", "rg", "sed", "awk", "egrep", "fgrep", "less", "more", "bat",
+        "tac", "nl", "Get-Content",
     ];
     READERS.contains(&program)
 }
+
+/// Programs whose subcommand `logs` shows what another program wrote.
+const LOGGERS: &[&str] = &[
+    "docker", "podman", "kubectl", "docker-compose", "nerdctl", "oc", "heroku", "fly", "flyctl",
+    "aws", "gcloud", "az", "vercel", "railway", "pm2",
+];
 
 /// Whether these words call a program that shows what other programs wrote earlier.
 pub(super) fn shows_other_output(words: &[&str]) -> bool {
@@ -161,16 +169,19 @@ pub(super) fn shows_other_output(words: &[&str]) -> bool {
         ["git", "show", ..] | ["gh", "run", ..] | ["journalctl" | "curl" | "zcat" | "jq", ..] => {
             true
         }
-        ["docker" | "podman" | "kubectl" | "docker-compose", rest @ ..] => {
+        [program, rest @ ..] if LOGGERS.contains(program) => {
             rest.iter().take(3).any(|word| *word == "logs")
         }
+        // It shows its input, which is a file.
+        ["cat" | "tail" | "head"] => true,
         [program, _, ..] => shows_files(program),
         _ => false,
     }
 }
 
 /// Returns the items of a list with each command in the place of the test of its exit code: `A; if
-/// [ $? -eq 0 ]; then B; fi` becomes `if A; then B; fi`. `None` if there is no such test, or if the
+/// [ $? -eq 0 ]; then B; fi` becomes `if A; then B; fi`. So does `A; s=$?; if [ $s -eq 0 ]; then B;
+/// fi` if nothing else uses the variable. `None` if there is no such test, or if the
 /// list sets options. A test of the exit code of another test stays as it is, so the items are not
 /// nested more deeply the more there are.
 pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, bool)>> {
@@ -185,10 +196,19 @@ pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, 
         if at < copied || is_read_in_list(item) {
             continue;
         }
-        if let Some(tested) = with_test(test, before) {
+        let tested = match exit_code_variable(pair.last()) {
+            Some((name, of_first)) => {
+                let later = items.get(at + 2..).unwrap_or_default();
+                let before = if of_first { with_pipefail(before) } else { Some(before.clone()) };
+                let tested = before.and_then(|before| with_test_of_variable(later, &before, &name));
+                tested.map(|tested| (tested, 3))
+            }
+            None => with_test(test, before, "?").map(|tested| (tested, 2)),
+        };
+        if let Some((tested, count)) = tested {
             joined.extend_from_slice(items.get(copied..at).unwrap_or_default());
             joined.push((tested, false));
-            copied = at + 2;
+            copied = at + count;
         }
     }
     if copied == 0 {
@@ -205,9 +225,64 @@ fn is_read_in_list(item: &(ShellNode, bool)) -> bool {
         || exit_code_variable(Some(item)).is_some()
 }
 
+/// Returns a part that fails if the first program of this pipeline or command failed: a pipeline
+/// with `set -o pipefail` before it. The other programs after a check hardly ever fail.
+fn with_pipefail(node: &ShellNode) -> Option<ShellNode> {
+    match node {
+        ShellNode::Command(_) => return Some(node.clone()),
+        ShellNode::Pipe(_) => {}
+        _ => return None,
+    }
+    let words = ["set", "-o", "pipefail"];
+    let words = words.map(|text| ShellWord { text: text.to_owned(), ..ShellWord::default() });
+    let set = ShellCommand { words: words.into(), ..ShellCommand::default() };
+    let items = vec![(ShellNode::Command(set), false), (node.clone(), false)];
+    Some(ShellNode::Subshell(Box::new(ShellNode::List(items))))
+}
+
+/// The maximum number of parts that are searched for a variable.
+const MAX_SEARCHED: usize = 64;
+
+/// Returns the first of these parts with the command in the place of its test of a variable; `None`
+/// if the variable is used elsewhere.
+fn with_test_of_variable(
+    parts: &[(ShellNode, bool)],
+    before: &ShellNode,
+    name: &str,
+) -> Option<ShellNode> {
+    let ((test, false), later) = parts.split_first()? else { return None };
+    if later.len() > MAX_SEARCHED || later.iter().any(|(node, _)| uses(node, name)) {
+        return None;
+    }
+    with_test(test, before, name).filter(|tested| !uses(tested, name))
+}
+
+/// Whether a part of a command line uses a variable.
+fn uses(node: &ShellNode, name: &str) -> bool {
+    let uses = |node: &ShellNode| uses(node, name);
+    match node {
+        ShellNode::Command(command) => {
+            let (plain, braced) = (format!("${name}"), format!("${{{name}"));
+            let mut words = command.words.iter().chain(&command.assignments);
+            words.any(|word| word.text.contains(&plain) || word.text.contains(&braced))
+        }
+        ShellNode::List(items) => items.iter().any(|(node, _)| uses(node)),
+        ShellNode::Chain(links) => links.iter().any(|(_, node)| uses(node)),
+        ShellNode::Pipe(parts) => parts.iter().any(uses),
+        ShellNode::Not(inner) | ShellNode::Subshell(inner) | ShellNode::Redirected(inner, _) => {
+            uses(inner)
+        }
+        ShellNode::If { arms, otherwise } => {
+            arms.iter().any(|(when, then)| uses(when) || uses(then))
+                || otherwise.as_deref().is_some_and(uses)
+        }
+        ShellNode::Loop { condition, body } => condition.as_deref().is_some_and(uses) || uses(body),
+    }
+}
+
 /// Returns a part that begins with a test of an exit code, with the command in the place of the
-/// test.
-fn with_test(node: &ShellNode, before: &ShellNode) -> Option<ShellNode> {
+/// test. `name` is the variable that holds the exit code.
+fn with_test(node: &ShellNode, before: &ShellNode, name: &str) -> Option<ShellNode> {
     match node {
         ShellNode::Command(command) => {
             let words = words(command);
@@ -217,21 +292,26 @@ fn with_test(node: &ShellNode, before: &ShellNode) -> Option<ShellNode> {
             else {
                 return None;
             };
-            let failed = ShellNode::Not(Box::new(before.clone()));
-            match (*code, *operator) {
+            let before = match *code {
+                code if is_variable(Some(&code), name) => before.clone(),
+                code if name == "?" && is_first_code(code) => with_pipefail(before)?,
+                _ => return None,
+            };
+            let failed = ShellNode::Not(Box::new(before));
+            match *operator {
                 // The exit code is that of the test, not that of the command.
-                ("$?" | "${?}", "-eq" | "=" | "==") => Some(ShellNode::Not(Box::new(failed))),
-                ("$?" | "${?}", "-ne" | "-gt" | "!=") => Some(failed),
+                "-eq" | "=" | "==" => Some(ShellNode::Not(Box::new(failed))),
+                "-ne" | "-gt" | "!=" => Some(failed),
                 _ => None,
             }
         }
         ShellNode::List(items) => match items.as_slice() {
-            [(only, false)] => with_test(only, before),
+            [(only, false)] => with_test(only, before, name),
             _ => None,
         },
         ShellNode::Chain(links) => {
             let ((operator, first), rest) = links.split_first()?;
-            let first = (*operator, with_test(first, before)?);
+            let first = (*operator, with_test(first, before, name)?);
             // Programs that show the output of the command in a file are found only in later items.
             let file = match before {
                 ShellNode::Command(command) => command.file.as_str(),
@@ -247,7 +327,7 @@ fn with_test(node: &ShellNode, before: &ShellNode) -> Option<ShellNode> {
         }
         ShellNode::If { arms, otherwise } => {
             let ((when, then), rest) = arms.split_first()?;
-            let first = (with_test(when, before)?, then.clone());
+            let first = (with_test(when, before, name)?, then.clone());
             let arms = std::iter::once(first).chain(rest.iter().cloned()).collect();
             Some(ShellNode::If { arms, otherwise: otherwise.clone() })
         }

@@ -163,6 +163,7 @@ summaries! {
     GO_TEST = summary(
         &[
             (r"^panic: (?:test timed out after |runtime error: )", Failed),
+            (r#"^\{"Time":.*"Action":"fail""#, Failed),
             (r"^(?:vet: )?\S+\.go:\d+:\d+: ", Failed),
             (r"^FAIL$", Failed),
             (r"^FAIL\t\S+", Failed),

@@ -411,6 +411,28 @@ fn an_exit_code_is_followed_through_the_line() {
         ("cargo test; test $? -eq 0", 1, "x", "failed"),
         ("cargo test | tail; if [ $? -ne 0 ]; then exit 1; fi", 0, "x", "unknown"),
         ("cargo test; ls; if [ $? -eq 0 ]; then echo OK; fi", 0, "OK", "unknown"),
+        // So is a variable that holds it, if nothing else uses the variable.
+        ("cargo test; s=$?; if [ $s -eq 0 ]; then echo A; else echo B; fi", 0, "x\nB", "failed"),
+        ("cargo test; s=$?; if [ $s -eq 0 ]; then echo A; else echo B; fi", 0, "x\nA", "passed"),
+        ("cargo test; s=$?; [ \"$s\" -ne 0 ] && echo B || echo A; ls", 0, "x\nB", "failed"),
+        ("cargo test; s=$?; ls; [ $s -eq 0 ] && echo A || echo B", 0, "x\nB", "unknown"),
+        ("cargo test | tee log; test ${PIPESTATUS[0]} -eq 0", 1, "x", "failed"),
+        (
+            "cargo test | tail; [ ${PIPESTATUS[0]} -ne 0 ] && echo B || echo A; ls",
+            0,
+            "x\nB",
+            "failed",
+        ),
+        ("cargo test | tail; [ ${PIPESTATUS[0]} -ne 0 ] && echo B; ls", 0, "x", "passed"),
+        ("cargo test | grep x; [ ${PIPESTATUS[0]} -ne 0 ] && echo B; ls", 0, "x\nB", "unknown"),
+        (
+            "cargo test | tail; s=${PIPESTATUS[0]}; [ $s -eq 0 ] && echo A || echo B",
+            0,
+            "x\nB",
+            "failed",
+        ),
+        ("cargo test | cat; s=$?; [ $s -eq 0 ] && echo A || echo B", 0, "x\nA", "unknown"),
+        ("cargo test; s=$?; [ $s -eq 0 ] && echo A; echo s=$s", 0, "x\ns=101", "failed"),
         // Such a test does not hide what else the line says about the exit code or the output.
         ("cargo test; echo \"exit $?\"; if [ $? -eq 0 ]; then ls; fi", 0, "exit 101", "failed"),
         ("cargo test; rc=$?; [ $? -eq 0 ] && ls; exit $rc", 101, "x", "failed"),
@@ -935,6 +957,9 @@ fn the_output_of_another_program_gives_no_verdict_on_a_check() {
         ("grep -r FAILED .; npx tsc | tail -1", "a.ts(3,7): error TS2322: x".to_owned(), "unknown"),
         ("git show HEAD:log; cargo test; ls", red.to_owned(), "unknown"),
         ("docker logs web; pytest; ls", "=== 1 failed in 1s ===".to_owned(), "unknown"),
+        ("fly logs; pytest; ls", "=== 1 failed in 1s ===".to_owned(), "unknown"),
+        ("cat < old.log; pytest; ls", "=== 1 failed in 1s ===".to_owned(), "unknown"),
+        ("nl old.log; pytest; ls", "=== 1 failed in 1s ===".to_owned(), "unknown"),
         (
             "cat old.log; echo '--- test'; cargo test | tail; ls",
             format!("{red}\n--- test\n{green}\na"),
