@@ -139,12 +139,15 @@ summaries! {
         "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",
         "error: could not compile `a` (lib) due to 1 previous error",
     );
-    /// The commands of cargo that run no program of the project: every error is their own.
+    /// The commands of cargo that run no program of the project. Not every error is of the check:
+    /// cargo also reports with `error: ` that it cannot run it.
     CARGO_CHECK = SummaryPatterns {
         in_scripts: false,
         ..summary(
             &[
-                (r"^error(?:\[E\d+\])?: ", Failed),
+                (r"^error\[E\d+\]: ", Failed),
+                (r"^error: (?:could not compile|aborting due to|unused|unreachable|this|these) ", Failed),
+                (r"^error: (?:the|use of|called|redundant|needless|unneeded|missing|expected) ", Failed),
                 (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
             ],
             "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",

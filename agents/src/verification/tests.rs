@@ -1021,6 +1021,7 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("uv run pytest", 2, "error: Failed to spawn: `pytest`", "error"),
         ("cargo nextest run", 101, "error: no such command: `nextest`", "error"),
         ("cargo test", 101, "error: could not find `Cargo.toml` in `/w` or any parent", "error"),
+        ("cargo clippy", 101, "error: could not find `Cargo.toml` in `/w` or any parent", "error"),
         ("npm ci && cargo +beta test", 1, "error: toolchain 'beta' is not installed", "error"),
         ("yarn jest", 1, "error Command \"jest\" not found.", "error"),
         ("just test", 1, "error: Justfile does not contain recipe `test`", "error"),
