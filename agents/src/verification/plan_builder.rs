@@ -328,8 +328,9 @@ impl CheckPlanBuilder {
                 let visible = !command.redirected && !context.redirected && !context.piped;
                 let text = arguments.join(" ");
                 let text = command_words::last_line_of_echo(&text);
-                // Some shells replace escapes also without `-e`.
+                // Some shells replace escapes also without `-e`. Cmdlets do not print their options.
                 plain &= !text.contains('\\');
+                plain &= name == "echo" || !arguments.iter().any(|word| word.starts_with('-'));
                 let printed = text.trim();
                 // The output is compared line by line, so a text with a line break is not found.
                 let is_line = plain && visible && !printed.is_empty() && !printed.contains('\n');

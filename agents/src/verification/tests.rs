@@ -552,6 +552,7 @@ fn every_check_of_a_list_has_its_own_status() {
         ("cargo test || echo $'\\e[31mfailed\\e[0m'", 0, "failed", "1:unknown"),
         ("cargo test || echo $'a\\nb'", 0, "a\nb", "1:unknown"),
         ("cargo test || echo 'a\nb'", 0, "a\nb", "1:unknown"),
+        ("cargo test || Write-Host BAD -ForegroundColor Red", 0, "x\nBAD", "1:unknown"),
         // In some shells, `echo` replaces an escape.
         (r#"cargo test || echo "\nBAD""#, 0, "x\n\nBAD", "1:unknown"),
     ] {
