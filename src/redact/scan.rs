@@ -475,7 +475,7 @@ impl TextScan<'_> {
     }
 }
 
-/// Returns the beginning of a token, with this hint, that was cut: dots or a note of the cut follow.
+/// Returns the beginning of a token with this hint that was cut: dots or a note of the cut follow.
 /// It must have most of a token, and look generated.
 fn cut_token(text: &[u8], rule: &TokenRule, hint: &Range<usize>) -> Option<SecretFinding> {
     const MIN_BYTES: usize = 16;

@@ -133,6 +133,20 @@ pub(super) fn outcome(exit_code: Option<i64>) -> &'static str {
     }
 }
 
+/// A duration: seconds and nanoseconds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CodexDuration {
+    secs: u64,
+    nanos: u32,
+}
+
+/// Reads a duration, and returns it in milliseconds.
+pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
+    let CodexDuration { secs, nanos } = parse_object(raw?.get())?;
+    i64::try_from(secs.checked_mul(1000)?.checked_add(u64::from(nanos / 1_000_000))?).ok()
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "a cast from float to whole number saturates")]
 fn milliseconds(seconds: f64) -> i64 {
     (seconds * 1000.0).round() as i64

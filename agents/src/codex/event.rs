@@ -87,22 +87,8 @@ struct CompletedItem<'a> {
     kind: LenientText<'a>,
 }
 
-/// A duration: seconds and nanoseconds.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CodexDuration {
-    secs: u64,
-    nanos: u32,
-}
-
 /// The beginning of the output of a command that Codex stopped after its time.
 const TIMEOUT: &str = "command timed out after ";
-
-/// Reads a duration, and returns it in milliseconds.
-pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
-    let CodexDuration { secs, nanos } = parse_object(raw?.get())?;
-    i64::try_from(secs.checked_mul(1000)?.checked_add(u64::from(nanos / 1_000_000))?).ok()
-}
 
 /// Reads a completed item. `own_id` is the id of a prompt if the item has none. `started_at` is
 /// when the item began. If the line was copied from another session (`copied`), a prompt is
@@ -185,7 +171,7 @@ pub(super) fn execution(
             ("failed", None) => "failed",
             _ => "unknown",
         },
-        duration_ms: duration_ms(one.duration),
+        duration_ms: call_result::duration_ms(one.duration),
         not_started: status == "declined",
         output: text,
         shown: match text {

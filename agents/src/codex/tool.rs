@@ -3,7 +3,6 @@
 use super::agent;
 use super::call::CodexCall;
 use super::call_result;
-use super::event::duration_ms;
 use super::state::OpenToolCall;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
@@ -264,7 +263,7 @@ pub(super) fn mcp_ended(
         outcome,
         reason: reason.map(|(text, name)| work.text(text, format!("{base}/{name}"))).into(),
         called_at: open.as_ref().map(|open| open.called_at).or(started_at),
-        duration_ms: duration_ms(one.duration),
+        duration_ms: call_result::duration_ms(one.duration),
     };
     let value = match open {
         Some(open) => open.fields,

@@ -328,7 +328,7 @@ impl CheckPlanBuilder {
                 let visible = !command.redirected && !context.redirected && !context.piped;
                 let text = arguments.join(" ");
                 let text = command_words::last_line_of_echo(&text);
-                // Some shells replace escapes also without `-e`. Cmdlets do not print their options.
+                // Some shells replace escapes also without `-e`. Cmdlets do not print options.
                 plain &= !text.contains('\\');
                 plain &= name == "echo" || !arguments.iter().any(|word| word.starts_with('-'));
                 let printed = text.trim();

@@ -1,9 +1,18 @@
 //! Reads a history from text: a list, JSON Lines, or a field of a request.
 
 use super::raw_json::{RawObject, compact, list, written_list};
-use super::sanitize::CacheMarks;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+
+/// The marks of the cache in the tools and the instructions of a request of Anthropic, which come
+/// before its messages and count together with theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheMarks {
+    /// The number of marks.
+    pub count: usize,
+    /// Whether one of them is for less than an hour.
+    pub has_short: bool,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HistoryLayout {

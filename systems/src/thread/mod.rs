@@ -24,13 +24,13 @@ mod turn_order;
 
 pub use action::{SanitizeAction, SanitizeActionKind, apply};
 pub use append::{AppendGuard, AppendOptions, AppendReport};
-pub use document::{HistoryDocument, InvalidHistory, preview};
+pub use document::{CacheMarks, HistoryDocument, InvalidHistory, preview};
 pub use fault::{FaultKind, Remedy, ThreadFault};
 pub use header::{CallState, PendingCall, ThreadLease, ThreadReset};
 pub use message_format::{CallResult, MessageFormat, NO_RESULT};
 pub use sanitize::{
-    CacheMarks, KNOWN_FORMS, OrphanPolicy, SanitizeError, SanitizeOptions, SanitizedHistory,
-    form_of, sanitize_history,
+    KNOWN_FORMS, OrphanPolicy, SanitizeError, SanitizeOptions, SanitizedHistory, form_of,
+    sanitize_history,
 };
 pub use sanitize_thread::SanitizedThread;
 pub use stored_thread::{StoredMessage, Thread, ThreadStatus};

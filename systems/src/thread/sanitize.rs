@@ -1,6 +1,7 @@
 //! Repairs a history so that its provider accepts it, and keeps everything that is valid, in order.
 
 use super::action::SanitizeAction;
+use super::document::CacheMarks;
 use super::fault::{FaultKind, ThreadFault};
 use super::message_format::{
     CallResult, CheckedMessage, FormatEvidence, MessageContext, MessageFormat, check_message,
@@ -35,16 +36,6 @@ pub struct SanitizeOptions {
     pub continues: bool,
     /// The marks of the cache before the history, in a request of Anthropic.
     pub marks: CacheMarks,
-}
-
-/// The marks of the cache in the tools and the instructions of a request of Anthropic, which come
-/// before its messages and count together with theirs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheMarks {
-    /// The number of marks.
-    pub count: usize,
-    /// Whether one of them is for less than an hour.
-    pub has_short: bool,
 }
 
 /// Why a history cannot be sanitised.

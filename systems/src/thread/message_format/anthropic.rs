@@ -9,9 +9,9 @@ use super::{
     RESULTS, ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, id_in, is_blank,
     is_block, nonempty_text, own_id, typed, typed_text,
 };
+use crate::thread::document::CacheMarks;
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::raw_json::{RawObject, list, quoted, written_list};
-use crate::thread::sanitize::CacheMarks;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -29,9 +29,9 @@ pub(super) use result_text::{
 };
 pub(super) use rewrite_ids::{CallIdChanges, ResultIdChange, with_ids};
 
+use super::document::CacheMarks;
 use super::fault::{FaultKind, Remedy};
 use super::raw_json::{RawObject, quoted, text};
-use super::sanitize::CacheMarks;
 use forge_store::model::replace_lone_surrogates;
 use std::borrow::Cow;
 use std::collections::HashSet;
