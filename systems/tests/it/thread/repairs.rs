@@ -1018,7 +1018,7 @@ fn a_part_of_gemini_with_two_values_becomes_two_parts() {
         let (out, _) = sanitized("gemini", &history(json!([both])));
         assert_eq!(out, history(right));
     }
-    let mut whole = call.clone();
+    let mut whole = call;
     whole["text"] = Value::Null;
     let whole = history(json!([whole]));
     assert_eq!(sanitized("gemini", &whole), (whole.to_vec(), Vec::new()));
