@@ -13,6 +13,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub(super) enum LineVerdict {
     /// Something failed.
     Failed,
+    /// One thing failed. It counts only if no line after it reports a pass: the programs under test
+    /// can print such lines too.
+    OneFailure,
     /// Everything in the scope passed.
     Passed(VerdictScope),
     /// The groups of the pattern are counts of failures. Everything in the scope passed if all of
@@ -105,26 +108,26 @@ impl SummaryMatcher {
         Some(Self { set, each })
     }
 
-    /// Returns the meaning of a line: `Err` for a failure, otherwise the scope that passed; `None`
-    /// if no pattern matches.
-    fn line(&self, line: &str) -> Option<Result<VerdictScope, ()>> {
-        let mut passed = None;
+    /// Returns the meaning of a line, with its counts read; `None` if no pattern matches.
+    fn line(&self, line: &str) -> Option<LineVerdict> {
+        let (mut passed, mut one_failure) = (None, None);
         for index in self.set.matches(line) {
             let shape = self.each.get(index)?;
             match &shape.says {
-                LineVerdict::Failed => return Some(Err(())),
-                LineVerdict::Passed(reach) => passed = Some(Ok(*reach)),
+                LineVerdict::Failed => return Some(LineVerdict::Failed),
+                LineVerdict::OneFailure => one_failure = Some(LineVerdict::OneFailure),
+                LineVerdict::Passed(reach) => passed = Some(LineVerdict::Passed(*reach)),
                 LineVerdict::Counts(reach) => {
                     let captures = shape.captures(line)?;
                     let mut counts = captures.iter().skip(1).flatten().map(|it| it.as_str());
                     if counts.any(|count| count.bytes().any(|digit| matches!(digit, b'1'..=b'9'))) {
-                        return Some(Err(()));
+                        return Some(LineVerdict::Failed);
                     }
-                    passed = Some(Ok(*reach));
+                    passed = Some(LineVerdict::Passed(*reach));
                 }
             }
         }
-        passed
+        one_failure.or(passed)
     }
 
     /// Returns the index of the first line of the output's end. The end has only blank lines,
@@ -135,7 +138,7 @@ impl SummaryMatcher {
             line.trim().is_empty()
                 || own(line)
                 || trailer_patterns().is_some_and(|trailers| trailers.is_match(line))
-                || matches!(self.line(line), Some(Ok(_)))
+                || matches!(self.line(line), Some(LineVerdict::Passed(_)))
         };
         lines.iter().rposition(|line| !follows(line)).map_or(0, |last| last + 1)
     }
@@ -150,10 +153,20 @@ impl SummaryMatcher {
         one_part: bool,
     ) -> SummaryMatches {
         let mut found = SummaryMatches::default();
+        let mut one_failures = Vec::new();
         for (number, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
             match self.line(line) {
-                Some(Err(())) if found.failed.len() < MAX_FOUND => found.failed.push(number),
-                Some(Ok(reach)) if number >= from => {
+                Some(LineVerdict::Failed) if found.failed.len() < MAX_FOUND => {
+                    found.failed.push(number);
+                }
+                Some(LineVerdict::OneFailure) if one_failures.len() < MAX_FOUND => {
+                    one_failures.push(number);
+                }
+                Some(LineVerdict::Passed(reach)) => {
+                    one_failures.clear();
+                    if number < from {
+                        continue;
+                    }
                     found.passed |= match reach {
                         VerdictScope::Run => true,
                         VerdictScope::SoFar => seen.end,
@@ -166,6 +179,9 @@ impl SummaryMatcher {
                 _ => {}
             }
         }
+        found.failed.extend(one_failures);
+        found.failed.sort_unstable();
+        found.failed.truncate(MAX_FOUND);
         found.passed &= found.failed.is_empty();
         found
     }

@@ -1,6 +1,6 @@
 //! The summary lines of each tool, passing and failing. `docs/checks.md` shows them.
 
-use super::summary::LineVerdict::{Counts, Failed, Passed};
+use super::summary::LineVerdict::{Counts, Failed, OneFailure, Passed};
 use super::summary::VerdictScope::{Part, Run, SoFar};
 use super::summary::{LineVerdict, SummaryPatterns};
 
@@ -86,8 +86,8 @@ macro_rules! summaries {
 summaries! {
     CARGO_TEST = summary(
         &[
-            (r"^error\[E\d+\]: ", Failed),
-            (r"^test .+ \.\.\. FAILED$", Failed),
+            (r"^error\[E\d+\]: ", OneFailure),
+            (r"^test .+ \.\.\. FAILED$", OneFailure),
             (r"^test result: FAILED\.", Failed),
             (r"^error: (?:test|doctest|bench) failed", Failed),
             (r"^error: \d+ targets? failed:", Failed),
@@ -102,8 +102,8 @@ summaries! {
     /// `cargo test --no-fail-fast`, which also runs the binaries after one that failed.
     CARGO_TEST_ALL = summary(
         &[
-            (r"^error\[E\d+\]: ", Failed),
-            (r"^test .+ \.\.\. FAILED$", Failed),
+            (r"^error\[E\d+\]: ", OneFailure),
+            (r"^test .+ \.\.\. FAILED$", OneFailure),
             (r"^test result: FAILED\.", Failed),
             (r"^error: (?:test|doctest|bench) failed", Failed),
             (r"^error: \d+ targets? failed:", Failed),
@@ -116,9 +116,9 @@ summaries! {
     );
     NEXTEST = summary(
         &[
-            (r"^error\[E\d+\]: ", Failed),
+            (r"^error\[E\d+\]: ", OneFailure),
             // A failure before a retry begins with `TRY 1`.
-            (r"^\s+FAIL \[ *[\d.]+s\] ", Failed),
+            (r"^\s+FAIL \[ *[\d.]+s\] ", OneFailure),
             (r"^\s*Summary \[[^\]]*\] .*tests? run: .*\b[1-9]\d* (?:exec )?(?:failed|timed out)\b", Failed),
             // A run that was stopped counts its tests as `3/5 tests run`.
             (
@@ -133,7 +133,7 @@ summaries! {
     CARGO_BUILD = summary(
         &[
             (r"^error: could not compile ", Failed),
-            (r"^error\[E\d+\]: ", Failed),
+            (r"^error\[E\d+\]: ", OneFailure),
             (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
         ],
         "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",
@@ -145,7 +145,7 @@ summaries! {
         in_scripts: false,
         ..summary(
             &[
-                (r"^error\[E\d+\]: ", Failed),
+                (r"^error\[E\d+\]: ", OneFailure),
                 (r"^error: (?:could not compile|aborting due to|unused|unreachable|this|these) ", Failed),
                 (r"^error: (?:the|use of|called|redundant|needless|unneeded|missing|expected) ", Failed),
                 (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
@@ -165,9 +165,9 @@ summaries! {
     );
     GO_TEST = summary(
         &[
-            (r"^panic: (?:test timed out after |runtime error: )", Failed),
-            (r#"^\{"Time":.*"Action":"fail""#, Failed),
-            (r"^(?:vet: )?\S+\.go:\d+:\d+: ", Failed),
+            (r"^panic: (?:test timed out after |runtime error: )", OneFailure),
+            (r#"^\{"Time":.*"Action":"fail""#, OneFailure),
+            (r"^(?:vet: )?\S+\.go:\d+:\d+: ", OneFailure),
             (r"^FAIL$", Failed),
             (r"^FAIL\t\S+", Failed),
             (r"^\s*--- FAIL: \S+ \(\d", Failed),
@@ -216,9 +216,9 @@ summaries! {
     GO_LINT = silent(&[(r"^\S+\.go:\d+:\d+: .+$", Failed)], "a.go:3:2: this value is never used (SA4006)");
     PYTEST = summary(
         &[
-            (r"^=+ (?:FAILURES|ERRORS) =+$", Failed),
-            (r"^\S+\.py::.* (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", Failed),
-            (r"^Fatal Python error: ", Failed),
+            (r"^=+ (?:FAILURES|ERRORS) =+$", OneFailure),
+            (r"^\S+\.py::.* (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", OneFailure),
+            (r"^Fatal Python error: ", OneFailure),
             (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* (?:(?:subtests )?failed|errors?)(?:, \d+ [a-z ]+)* in \d[\d.]*s", Failed),
             (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* passed(?:, \d+ [a-z ]+)* in \d[\d.]*s", Passed(Run)),
             (r"^(?:FAILED|ERROR) \S+\.py(?:::\S+| - )", Failed),
@@ -231,8 +231,8 @@ summaries! {
         in_scripts: false,
         ..summary(
             &[
-                (r"^(?:FAIL|ERROR): (?:test|setUp|tearDown)[A-Za-z0-9_]* \(\S+\.\S+\)", Failed),
-                (r"^ERROR: \S+ \(unittest\.loader\._FailedTest", Failed),
+                (r"^(?:FAIL|ERROR): (?:test|setUp|tearDown)[A-Za-z0-9_]* \(\S+\.\S+\)", OneFailure),
+                (r"^ERROR: \S+ \(unittest\.loader\._FailedTest", OneFailure),
                 (r"^FAILED \((?:failures|errors|unexpected successes|skipped|expected failures)=\d+", Failed),
                 (r"^OK(?: \((?:(?:skipped|expected failures)=\d+(?:, )?)+\))?$", Passed(SoFar)),
             ],
@@ -260,7 +260,7 @@ summaries! {
     );
     MYPY = summary(
         &[
-            (r"^\S+\.pyi?:\d+(?::\d+)?: error: ", Failed),
+            (r"^\S+\.pyi?:\d+(?::\d+)?: error: ", OneFailure),
             (r"^Found [1-9]\d* errors? in \d+ files?", Failed),
             (r"^Success: no issues found in \d+ source files?", Passed(Run)),
         ],
@@ -269,7 +269,7 @@ summaries! {
     );
     PYRIGHT = summary(
         &[
-            (r"^\s+\S+:\d+:\d+ - error: ", Failed),
+            (r"^\s+\S+:\d+:\d+ - error: ", OneFailure),
             (r"^(\d+) errors?, \d+ warnings?", Counts(Run)),
         ],
         "0 errors, 0 warnings, 0 informations",
@@ -282,8 +282,8 @@ summaries! {
     );
     RUFF = summary(
         &[
-            (r"^\S+\.pyi?:\d+:\d+: [A-Z]+\d+ ", Failed),
-            (r"^[A-Z]{1,5}\d{3,4} \[\*\] ", Failed),
+            (r"^\S+\.pyi?:\d+:\d+: [A-Z]+\d+ ", OneFailure),
+            (r"^[A-Z]{1,5}\d{3,4} \[\*\] ", OneFailure),
             (r"^Found [1-9]\d* errors?\.?$", Failed),
             (r"^Found \d+ errors? \(\d+ fixed, (\d+) remaining\)", Counts(Run)),
             (r"^All checks passed!$", Passed(Run)),
@@ -350,7 +350,7 @@ summaries! {
     JEST = SummaryPatterns { also_failing: &["Test Suites: 1 failed, 1 total"], ..summary(
         &[
             (r"^\s*Snapshots: +[1-9]\d* failed", Failed),
-            (OUT_OF_MEMORY, Failed),
+            (OUT_OF_MEMORY, OneFailure),
             (r"^\s*Test Suites: +[1-9]\d* failed", Failed),
             (r"^\s*Tests: +[1-9]\d* failed", Failed),
             (r"^FAIL +(?:\S+ )?\S+\.[cm]?[jt]sx?\b", Failed),
@@ -364,10 +364,10 @@ summaries! {
     ) };
     VITEST = SummaryPatterns { also_failing: &[" Test Files  1 failed (1)", "     Errors  1 error"], ..summary(
         &[
-            (r"^\s*FAIL  (?:\|\S+\| )?\S+\.[cm]?[jt]sx?\b", Failed),
-            (r"^\s*❯ .+ \(\d+ tests? \| .*\b[1-9]\d* failed\b", Failed),
+            (r"^\s*FAIL  (?:\|\S+\| )?\S+\.[cm]?[jt]sx?\b", OneFailure),
+            (r"^\s*❯ .+ \(\d+ tests? \| .*\b[1-9]\d* failed\b", OneFailure),
             (r"^\s*(?:Snapshots +[1-9]\d* failed|Type Errors +[1-9]\d* errors?)", Failed),
-            (OUT_OF_MEMORY, Failed),
+            (OUT_OF_MEMORY, OneFailure),
             (COVERAGE, Failed),
             (r"^\s*Test Files +[1-9]\d* failed", Failed),
             (r"^\s*Tests +[1-9]\d* failed", Failed),
@@ -523,8 +523,8 @@ summaries! {
     );
     ESLINT = silent(
         &[
-            (r"^\s+\d+:\d+\s+error\s+\S", Failed),
-            (r"^Oops! Something went wrong! :\(", Failed),
+            (r"^\s+\d+:\d+\s+error\s+\S", OneFailure),
+            (r"^Oops! Something went wrong! :\(", OneFailure),
             (r"^✖ \d+ problems? \((\d+) errors?, \d+ warnings?\)", Counts(Run)),
             (r"^ESLint found too many warnings \(maximum: \d+\)", Failed),
         ],
@@ -557,7 +557,7 @@ summaries! {
     );
     MAVEN = summary(
         &[
-            (r"^\[ERROR\] (?:COMPILATION ERROR|\S+\.(?:java|kt|scala|groovy):\[\d+,\d+\])", Failed),
+            (r"^\[ERROR\] (?:COMPILATION ERROR|\S+\.(?:java|kt|scala|groovy):\[\d+,\d+\])", OneFailure),
             (r"^\[(?:INFO|ERROR)\] BUILD FAILURE", Failed),
             (r"^\[ERROR\] Failed to execute goal ", Failed),
             (r"^(?:\[\S+\] )?Tests run: \d+, Failures: \d+, Errors: \d+, .*<<< (?:FAILURE|ERROR)!", Failed),
@@ -569,8 +569,8 @@ summaries! {
     );
     GRADLE = summary(
         &[
-            (r"^> Task \S+ FAILED$", Failed),
-            (r"^e: (?:file://)?\S+\.kts?:", Failed),
+            (r"^> Task \S+ FAILED$", OneFailure),
+            (r"^e: (?:file://)?\S+\.kts?:", OneFailure),
             (r"^BUILD FAILED in ", Failed),
             (r"^FAILURE: Build failed with an exception\.", Failed),
             (r"^\d+ tests? completed, [1-9]\d* failed", Failed),
@@ -586,8 +586,8 @@ summaries! {
     );
     DOTNET_TEST = summary(
         &[
-            (NUMBERED_ERROR, Failed),
-            (r"^\s+Failed \S.* \[(?:< )?\d+ m?s\]$", Failed),
+            (NUMBERED_ERROR, OneFailure),
+            (r"^\s+Failed \S.* \[(?:< )?\d+ m?s\]$", OneFailure),
             (r"^(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+\d+", Counts(Part)),
             (r"^Test summary: total: \d+, failed: (\d+)", Counts(SoFar)),
             (r"^Test Run Failed\.", Failed),
@@ -600,7 +600,7 @@ summaries! {
     );
     DOTNET_BUILD = summary(
         &[
-            (NUMBERED_ERROR, Failed),
+            (NUMBERED_ERROR, OneFailure),
             (r"^\s*Build (?:FAILED\.|failed with \d+ error)", Failed),
             (r"^\s*Build succeeded(?:\.| in | with \d+ warning)", Passed(Run)),
             (r"^\s*[1-9]\d* Error\(s\)$", Failed),
@@ -630,9 +630,9 @@ summaries! {
         in_scripts: true,
         ..summary(
             &[
-                (FILE_ERROR, Failed),
-                (NUMBERED_ERROR, Failed),
-                (r"^(?:collect2|ld|clang(?:\+\+)?): (?:fatal )?error: ", Failed),
+                (FILE_ERROR, OneFailure),
+                (NUMBERED_ERROR, OneFailure),
+                (r"^(?:collect2|ld|clang(?:\+\+)?): (?:fatal )?error: ", OneFailure),
                 (r"^ninja: build stopped: ", Failed),
                 (r"^FAILED: \S+", Failed),
                 (r"^g?make(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.)$", Failed),
@@ -652,7 +652,7 @@ summaries! {
     );
     BAZEL = summary(
         &[
-            (r"^//\S+\s+(?:FAILED|TIMEOUT|NO STATUS)\b", Failed),
+            (r"^//\S+\s+(?:FAILED|TIMEOUT|NO STATUS)\b", OneFailure),
             (r"^(?:INFO|FAILED|ERROR): Build (?:did NOT complete|completed, \d+ tests? FAILED)", Failed),
             (r"^Executed \d+ out of \d+ tests?: .*\bfail", Failed),
             (r"^INFO: Build completed successfully", Passed(Run)),
@@ -663,7 +663,7 @@ summaries! {
     );
     RSPEC = summary(
         &[
-            (r"^rspec '?\./\S+ # ", Failed),
+            (r"^rspec '?\./\S+ # ", OneFailure),
             (RUBY_COVERAGE, Failed),
             (
                 r"^\d+ examples?, (\d+) failures?(?:, (\d+) errors)?(?:, \d+ pending)?(?:, (\d+) errors? occurred outside of examples)?",
@@ -675,7 +675,7 @@ summaries! {
     );
     MINITEST = summary(
         &[
-            (r"^(?:bin/)?rails test \S+:\d+$", Failed),
+            (r"^(?:bin/)?rails test \S+:\d+$", OneFailure),
             (RUBY_COVERAGE, Failed),
             (r"^\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors", Counts(SoFar)),
         ],
@@ -724,7 +724,7 @@ summaries! {
     );
     MIX = summary(
         &[
-            (r"^\s+\d+\) (?:test|doctest|property) .+ \([A-Z]\S*\)$", Failed),
+            (r"^\s+\d+\) (?:test|doctest|property) .+ \([A-Z]\S*\)$", OneFailure),
             // Tests whose setup failed are `invalid`, and no failures.
             (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, \d+ failures?,.*\b[1-9]\d* invalid\b", Failed),
             // Warnings that count as errors, and a low coverage, are reported after the counts.
@@ -736,9 +736,9 @@ summaries! {
     );
     SWIFT_TEST = summary(
         &[
-            (FILE_ERROR, Failed),
-            (r"^Test (?:Case|Suite) '.+' failed (?:\(|at )", Failed),
-            (r"^✘ Test ", Failed),
+            (FILE_ERROR, OneFailure),
+            (r"^Test (?:Case|Suite) '.+' failed (?:\(|at )", OneFailure),
+            (r"^✘ Test ", OneFailure),
             (r"^\s*Executed \d+ tests?, with (?:\d+ tests? skipped and )?(\d+) failures?", Counts(Part)),
             (r"Test run with \d+ tests?(?: in \d+ suites?)? failed after ", Failed),
             (r"Test run with \d+ tests?(?: in \d+ suites?)? passed after ", Passed(Part)),
@@ -748,7 +748,7 @@ summaries! {
     );
     SWIFT_BUILD = summary(
         &[
-            (FILE_ERROR, Failed),
+            (FILE_ERROR, OneFailure),
             (r"^Build complete!", Passed(Run)),
         ],
         "Build complete! (1.20s)",
@@ -756,8 +756,8 @@ summaries! {
     );
     XCODEBUILD = summary(
         &[
-            (FILE_ERROR, Failed),
-            (r"^Test (?:Case|Suite) '.+' failed (?:\(|at )", Failed),
+            (FILE_ERROR, OneFailure),
+            (r"^Test (?:Case|Suite) '.+' failed (?:\(|at )", OneFailure),
             (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE| BUILD)? FAILED \*\*", Failed),
             (r"^\s*Executed \d+ tests?, with (?:\d+ tests? skipped and )?[1-9]\d* failures?", Failed),
             (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE| BUILD)? SUCCEEDED \*\*", Passed(Run)),
@@ -783,7 +783,7 @@ summaries! {
     );
     SBT = summary(
         &[
-            (r"^\[error\] (?:-- .*Error: )?\S+\.scala:\d+:\d+", Failed),
+            (r"^\[error\] (?:-- .*Error: )?\S+\.scala:\d+:\d+", OneFailure),
             (r"^\[error\] (?:Failed: Total \d+|Total time: \d|\([^)]*\) .*(?:unsuccessful|failed))", Failed),
             (r"^\[info\] Passed: Total \d+, Failed 0, Errors 0", Passed(Part)),
             (r"^\[success\] Total time: ", Passed(Run)),
@@ -821,7 +821,7 @@ summaries! {
     };
     ZIG = summary(
         &[
-            (FILE_ERROR, Failed),
+            (FILE_ERROR, OneFailure),
             (r"^Build Summary: .*\b\d+ failed", Failed),
             (r"^\d+ passed; \d+ skipped; [1-9]\d* failed\.", Failed),
             (r"^Build Summary: \d+/\d+ steps succeeded; \d+/\d+ tests passed", Passed(Run)),
@@ -916,7 +916,7 @@ summaries! {
     /// Test programs of C and C++: GoogleTest, Catch2, doctest, Boost.
     CPP_TEST = summary(
         &[
-            (r"^\[  FAILED  \] ", Failed),
+            (r"^\[  FAILED  \] ", OneFailure),
             (r"^(?:\[doctest\] )?test cases: .*\b[1-9]\d* failed(?: \||$)", Failed),
             (r"^\*\*\* [1-9]\d* failures? (?:is|are) detected ", Failed),
             (r"^\[  PASSED  \] [1-9]\d* tests?\.$", Passed(SoFar)),
@@ -932,7 +932,7 @@ summaries! {
             (r"^error during build:$", Failed),
             (r"^(?:✗|x) Build failed in ", Failed),
             (r"^webpack \S+ compiled with [1-9]\d* errors?", Failed),
-            (OUT_OF_MEMORY, Failed),
+            (OUT_OF_MEMORY, OneFailure),
             (r"^✓ built in \d", Passed(SoFar)),
             (r"^webpack \S+ compiled (?:successfully|with \d+ warnings?) in ", Passed(SoFar)),
         ],

@@ -1311,7 +1311,13 @@ fn a_line_that_reports_one_failure_is_enough() {
         ("go test ./... | head -1", "panic: test timed out after 5s", "failed"),
         ("go test ./... | head -1", "./a_test.go:3:2: undefined: b", "failed"),
         ("go test ./... | head -1", "    a_test.go:12: note", "unknown"),
+        (
+            "go test -v . 2>&1 | tail -4",
+            "a.go:3:2: x is unused\n--- PASS: TestLint (0.00s)\nPASS\nok  \ta\t0.1s",
+            "passed",
+        ),
         ("pytest | head -1", "=========== FAILURES ===========", "failed"),
+        ("pytest -s | tail -2", "=== FAILURES ===\n=== 2 passed in 0.10s ===", "passed"),
         ("pytest -v | head -1", "tests/test_a.py::test_b FAILED      [ 33%]", "failed"),
         ("pytest -v | head -1", "tests/test_a.py::test_b RERUN       [ 33%]", "unknown"),
         ("python -m unittest | head -1", "FAIL: test_a (tests.A.test_a)", "failed"),
