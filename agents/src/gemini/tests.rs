@@ -609,7 +609,8 @@ fn a_call_whose_result_is_only_an_error_failed() {
 fn to_dos_that_are_no_list_change_no_task() {
     let todos = |second, id: &str, list: &Json| {
         let args = json!({"todos": list});
-        gemini(second, id, &json!([call(second, id, "write_todos", &args, "success", &json!({}))]))
+        let call = call(second, id, "write_todos", &args, "success", &json!({}));
+        gemini(second, &format!("message of {id}"), &json!([call]))
     };
     let list = json!([{"description": "read", "status": "pending"}]);
     let piece = read(&lines(&[meta(), todos(2, "t1", &list), todos(3, "t2", &json!(null))]));
