@@ -6,8 +6,8 @@ use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks};
 use super::{
     ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageProblem, MessageRole,
-    RESULTS, ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, id_in, is_blank,
-    is_block, nonempty_text, own_id, typed, typed_text,
+    RESULTS, ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, has_failed, id_in,
+    is_blank, is_block, nonempty_text, own_id, typed, typed_text,
 };
 use crate::thread::document::CacheMarks;
 use crate::thread::fault::{FaultKind, Remedy};
@@ -324,11 +324,13 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
     }
 }
 
-/// Removes the fields of a result that only label it in other APIs. Returns whether there were any.
+/// Removes the fields of a result that only label it in other APIs, after the mark of a failure was
+/// read from its status. Returns whether there were any.
 fn remove_labels(block: &mut RawObject<'_>) -> bool {
     const LABELS: [&str; 6] = ["id", "index", "name", "status", "toolName", "tool_name"];
     let labels: Vec<&str> = LABELS.into_iter().filter(|name| block.has(name)).collect();
-    if block.text("status").as_deref() == Some("error") && !block.has("is_error") {
+    let is_failure = block.text("status").is_some_and(|status| has_failed(&status) == Some(true));
+    if is_failure && block.get("is_error").is_none() {
         block.set("is_error", "true".to_owned());
     }
     for name in &labels {
@@ -355,6 +357,7 @@ fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
     let mut is_changed = adopt_id(block, "tool_use_id");
     is_changed |= adopt(block, &["id"], "tool_use_id");
     is_changed |= adopt(block, &RESULTS, "content");
+    is_changed |= adopt(block, &["isError"], "is_error");
     is_changed |= remove_labels(block);
     let mut wrong = is_changed.then_some(FaultKind::MalformedResult);
     let is_empty = block.list("content").is_some_and(|blocks| blocks.is_empty());

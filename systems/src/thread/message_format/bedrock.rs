@@ -4,11 +4,12 @@ use super::blocks::{NormalizedBlocks, trimmed_end, trimmed_text, without_blocks}
 use super::image_block::shown_type;
 use super::{
     ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, RESULTS,
-    ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, id_in, is_blank,
+    ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, has_failed, id_in, is_blank,
     nonempty_text, own_id,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
+use std::borrow::Cow;
 
 /// The type fields of content blocks other than calls and results.
 pub(super) const BLOCKS: [&str; 12] = [
@@ -195,27 +196,28 @@ fn with_accepted_format(block: &RawObject<'_>) -> Option<String> {
     Some(block.write())
 }
 
-/// Returns the status for a result whose own one the service refuses; `None` if nothing changes.
-fn accepted_status(result: &RawObject<'_>) -> Option<&'static str> {
-    let given = result.text("status")?;
-    if matches!(&*given, "success" | "error") {
-        return None;
+/// Replaces a status that the service refuses, and removes one that does not say whether the call
+/// failed. Returns whether it changed.
+fn repair_status(result: &mut RawObject<'_>) -> bool {
+    let Some(given) = result.text("status").map(Cow::into_owned) else { return false };
+    if matches!(given.as_str(), "success" | "error") {
+        return false;
     }
-    let given = given.to_ascii_lowercase();
-    let has_failed = given.contains("err") || given.contains("fail");
-    Some(if has_failed { "error" } else { "success" })
+    match has_failed(&given) {
+        Some(has_failed) => {
+            result.set("status", quoted(if has_failed { "error" } else { "success" }));
+        }
+        None => result.remove("status"),
+    }
+    true
 }
 
 /// Repairs a result. Returns the fault; `None` if it is valid.
 fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
     const BLOCKS: [&str; 6] = ["json", "text", "image", "document", "video", "searchResult"];
     let given = result.get("content").unwrap_or("[]").to_owned();
-    let status = accepted_status(result);
-    let is_wrong = result.get("content").is_none() || status.is_some();
+    let is_wrong = repair_status(result) || result.get("content").is_none();
     let mut wrong = is_wrong.then_some(FaultKind::MalformedResult);
-    if let Some(status) = status {
-        result.set("status", quoted(status));
-    }
     let blocks = list(&given).unwrap_or_else(|| {
         wrong = Some(FaultKind::MalformedResult);
         vec![given.as_str()]

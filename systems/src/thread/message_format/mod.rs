@@ -498,6 +498,17 @@ fn adopt_id(object: &mut RawObject<'_>, own: &str) -> bool {
     true
 }
 
+/// Returns whether a call failed by this status of its result; `None` if the status does not say
+/// so: a result must not claim an outcome that is not known.
+fn has_failed(status: &str) -> Option<bool> {
+    match &*status.to_ascii_lowercase() {
+        "success" | "succeeded" | "ok" => Some(false),
+        "error" | "failed" | "failure" | "denied" | "rejected" | "cancelled" | "canceled"
+        | "aborted" | "timeout" => Some(true),
+        _ => None,
+    }
+}
+
 /// Converts arguments to an object, for formats that need one. `None` if they are an object.
 fn as_object(json: Option<&str>) -> Option<String> {
     let Some(json) = json else { return Some("{}".to_owned()) };

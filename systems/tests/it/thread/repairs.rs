@@ -958,6 +958,52 @@ fn an_image_has_the_type_that_its_data_show() {
     }
 }
 
+/// A status of another API becomes a mark of a failure, or says nothing: no result claims an
+/// outcome that its status does not give.
+#[test]
+fn a_status_of_another_api_claims_no_other_outcome() {
+    let failed = ["FAILED", "failure", "denied", "rejected", "cancelled", "timeout", "Error"];
+    let succeeded = ["SUCCESS", "ok", "succeeded"];
+    let open = ["deferred", "transferred", "no_error", "in_progress", "completed", ""];
+    let used = json!({"toolUse": {"toolUseId": "a", "name": "f", "input": {}}});
+    let bedrock = |status: &str| {
+        let result = json!({"toolUseId": "a", "content": [{"text": "r"}], "status": status});
+        let history = [
+            json!({"role": "user", "content": [{"text": "hi"}]}),
+            json!({"role": "assistant", "content": [used]}),
+            json!({"role": "user", "content": [{"toolResult": result}]}),
+        ];
+        sanitized("bedrock", &history).0[2]["content"][0]["toolResult"]["status"].clone()
+    };
+    let used = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+    let anthropic = |field: &str, status: Value| {
+        let mut result = json!({"type": "tool_result", "tool_use_id": "a", "content": "r"});
+        result[field] = status;
+        let history = [
+            user("hi"),
+            json!({"role": "assistant", "content": [used]}),
+            json!({"role": "user", "content": [result]}),
+        ];
+        sanitized("anthropic", &history).0[2]["content"][0].clone()
+    };
+    let plain = json!({"type": "tool_result", "tool_use_id": "a", "content": "r"});
+    let mut marked = plain.clone();
+    marked["is_error"] = json!(true);
+    for status in failed {
+        assert_eq!(bedrock(status), "error", "{status}");
+        assert_eq!(anthropic("status", json!(status)), marked, "{status}");
+    }
+    for status in succeeded {
+        assert_eq!(bedrock(status), "success", "{status}");
+        assert_eq!(anthropic("status", json!(status)), plain, "{status}");
+    }
+    for status in open {
+        assert_eq!(bedrock(status), Value::Null, "{status}");
+        assert_eq!(anthropic("status", json!(status)), plain, "{status}");
+    }
+    assert_eq!(anthropic("isError", json!(true)), marked);
+}
+
 /// "server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'"
 #[test]
 fn an_id_of_a_server_tool_begins_as_the_api_requires() {
