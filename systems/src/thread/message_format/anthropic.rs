@@ -75,7 +75,9 @@ fn check_turn<'a>(text: &'a str, mut object: RawObject<'_>, last: bool) -> Check
             }
         }
         // Instructions may only change the configuration of the output.
-        ContentField::Nothing if object.object("output_config").is_some() => return checked,
+        ContentField::Nothing if checked.role == MessageRole::Other && configures(&object) => {
+            return checked;
+        }
         ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
         ContentField::Blocks(_) | ContentField::Other(_) => {
             let given = object.get("content").unwrap_or_default();
@@ -92,6 +94,11 @@ fn check_turn<'a>(text: &'a str, mut object: RawObject<'_>, last: bool) -> Check
         checked.text = Cow::Owned(object.write());
     }
     checked
+}
+
+/// Returns whether instructions change the configuration of the output.
+fn configures(object: &RawObject<'_>) -> bool {
+    object.object("output_config").is_some_and(|config| !config.names().is_empty())
 }
 
 /// Converts the calls in OpenAI's field `tool_calls` to blocks. Returns whether the field existed.

@@ -867,6 +867,12 @@ fn fields_that_anthropic_does_not_know_are_removed() {
         json!({"role": "system", "output_config": {"effort": "low"}}),
     ];
     assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
+    let config = json!({"effort": "low"});
+    for (role, config) in [("user", config), ("system", json!({}))] {
+        let empty = json!({"role": role, "output_config": config});
+        let (out, faults) = sanitized("anthropic", &[&whole[..3], &[empty]].concat());
+        assert_eq!((&out[..], faults.len()), (&whole[..3], 1), "{faults:?}");
+    }
     let marked = |at: usize, path: &str, field: &str, value: Value| {
         let mut history = whole.clone();
         history[at].pointer_mut(path).unwrap()[field] = value;
