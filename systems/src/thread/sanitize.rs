@@ -157,10 +157,14 @@ fn shown_form(
 }
 
 /// Returns the format of messages that several formats can have, by the marks of the cache: of the
-/// supported APIs, only Anthropic's has them.
+/// supported APIs, only Anthropic's has them. Services that accept them in chat completions also
+/// accept fields that Anthropic refuses, so a message with another field shows nothing.
 fn form_of_marks(objects: &[Option<RawObject<'_>>]) -> MessageFormat {
     let is_role = |role: &str| ["user", "assistant", "system"].contains(&role);
-    let is_turn = |object: &RawObject<'_>| object.text("role").is_some_and(|role| is_role(&role));
+    let is_turn = |object: &RawObject<'_>| {
+        object.names().iter().all(|name| matches!(*name, "role" | "content"))
+            && object.text("role").is_some_and(|role| is_role(&role))
+    };
     let messages = || objects.iter().flatten();
     if messages().all(is_turn) && messages().any(has_cache_mark) {
         MessageFormat::Anthropic

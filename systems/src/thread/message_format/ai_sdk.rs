@@ -277,11 +277,14 @@ fn result(
     if is_output(&output) {
         return tidied.keep(json);
     }
+    // Version 4 of the SDK marks a failure beside the result.
+    let error = if part.get("isError") == Some("true") { "error-" } else { "" };
     let output = match text(&output) {
-        Some(said) => format!(r#"{{"type":"text","value":{}}}"#, quoted(&said)),
-        None if output.is_empty() => r#"{"type":"json","value":null}"#.to_owned(),
-        None => format!(r#"{{"type":"json","value":{output}}}"#),
+        Some(said) => format!(r#"{{"type":"{error}text","value":{}}}"#, quoted(&said)),
+        None if output.is_empty() => format!(r#"{{"type":"{error}json","value":null}}"#),
+        None => format!(r#"{{"type":"{error}json","value":{output}}}"#),
     };
+    part.remove("isError");
     part.set("output", output);
     tidied.put(part.write(), FaultKind::MalformedResult, Some(id));
 }

@@ -1029,6 +1029,37 @@ fn an_id_of_a_server_tool_begins_as_the_api_requires() {
     }
 }
 
+/// Version 4 of the AI SDK marks a failure beside the result, and version 5 in its output.
+#[test]
+fn a_marked_failure_of_the_ai_sdk_stays_one() {
+    let call = json!({"type": "tool-call", "toolCallId": "a", "toolName": "f", "input": {}});
+    for (content, kind) in [(json!("boom"), "error-text"), (json!({"m": 1}), "error-json")] {
+        let result = json!({"type": "tool-result", "toolCallId": "a", "toolName": "f",
+            "content": content, "isError": true});
+        let history = [
+            user("hi"),
+            json!({"role": "assistant", "content": [call]}),
+            json!({"role": "tool", "content": [result]}),
+        ];
+        let (out, _) = sanitized("ai_sdk", &history);
+        assert_eq!(out[2]["content"][0]["output"], json!({"type": kind, "value": content}));
+    }
+}
+
+/// OpenRouter takes marks of the cache in chat completions, and gives fields that Anthropic
+/// refuses.
+#[test]
+fn marks_of_the_cache_beside_fields_of_another_api_do_not_show_anthropic() {
+    let text = json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}});
+    let marked = json!({"role": "user", "content": [text]});
+    let mut answer = json!({"role": "assistant", "content": "y"});
+    let history = [marked.clone(), answer.clone(), user("z")];
+    assert_eq!(sanitized("anthropic", &history), (history.to_vec(), Vec::new()));
+    answer["reasoning_details"] = json!([{"text": "hm"}]);
+    let history = [marked, answer, user("z")];
+    assert_eq!(sanitized("plain", &history), (history.to_vec(), Vec::new()));
+}
+
 /// The marks of the tools and the instructions of a request count too.
 #[test]
 fn marks_of_the_cache_count_together_with_those_of_the_request() {
