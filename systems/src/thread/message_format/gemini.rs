@@ -97,11 +97,16 @@ fn without_address(part: &RawObject<'_>) -> Option<String> {
 
 /// Splits a part with values in several type fields, because the API accepts only one: "oneof field
 /// 'data' is already set". The first of the two parts has the text, or the first value, and whether
-/// it is a thought. `None` for other parts.
-fn members(part: &RawObject<'_>) -> Option<[String; 2]> {
+/// it is a thought. A value in both spellings of its field is one value, so only one part is left.
+/// `None` for other parts.
+fn members(part: &RawObject<'_>) -> Option<Vec<String>> {
     let mut given = PARTS.iter().filter(|name| part.get(name).is_some());
-    let (first, _) = (given.next()?, given.next()?);
+    let (first, second) = (given.next()?, given.next()?);
     let (mut one, mut rest) = (part.clone(), part.clone());
+    if part.get(first) == part.get(second) {
+        one.remove(second);
+        return Some(vec![one.write()]);
+    }
     for name in part.names() {
         if name == *first || name == "thought" && *first == "text" {
             rest.remove(name);
@@ -109,7 +114,7 @@ fn members(part: &RawObject<'_>) -> Option<[String; 2]> {
             one.remove(name);
         }
     }
-    Some([one.write(), rest.write()])
+    Some(vec![one.write(), rest.write()])
 }
 
 /// Adds a part to `tidied` as far as it is valid, and its call or result to `checked`.

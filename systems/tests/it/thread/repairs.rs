@@ -1101,6 +1101,9 @@ fn a_part_of_gemini_with_two_values_becomes_two_parts() {
         let (out, _) = sanitized("gemini", &history(json!([both])));
         assert_eq!(out, history(right));
     }
+    let mut twice = call.clone();
+    twice["function_call"] = twice["functionCall"].clone();
+    assert_eq!(sanitized("gemini", &history(json!([twice]))).0, history(json!([call])));
     let mut whole = call;
     whole["text"] = Value::Null;
     let whole = history(json!([whole]));
