@@ -62,7 +62,7 @@ fn of_type(object: &RawObject<'_>, kind: &str) -> FormatEvidence {
     }
     if kind != "message" {
         return match object.has("role") && object.has("content") {
-            _ if is_item(kind) => FormatEvidence::Strong(MessageFormat::OpenaiResponses),
+            _ if is_item(object, kind) => FormatEvidence::Strong(MessageFormat::OpenaiResponses),
             true => of_content(object, FormatEvidence::Any),
             false => FormatEvidence::None,
         };
@@ -124,14 +124,16 @@ fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
     }
 }
 
-/// Returns whether this is a type of items of the Responses API, other than messages.
-pub(super) fn is_item(kind: &str) -> bool {
+/// Returns whether this object of this type is an item of the Responses API, other than a message.
+pub(super) fn is_item(object: &RawObject<'_>, kind: &str) -> bool {
     const ENDS: [&str; 3] = ["_call", "_output", "_response"];
-    const WHOLE: [&str; 8] = [
+    const WHOLE: [&str; 7] = [
         "reasoning", "item_reference", "mcp_list_tools", "mcp_approval_request", "program",
-        "additional_tools", "agent_message", "configuration_update",
+        "additional_tools", "configuration_update",
     ];
     WHOLE.contains(&kind)
+        // Codex has this type for events with a text.
+        || kind == "agent_message" && object.list("content").is_some()
         || kind.starts_with("compaction")
         || ENDS.iter().any(|end| kind.ends_with(end))
 }
@@ -267,6 +269,11 @@ mod tests {
                 r#"{"role":"user","content":[{"type":"image","source":{}}]}"#,
                 FormatEvidence::Weak(MessageFormat::Anthropic),
             ),
+            (
+                r#"{"type":"agent_message","author":"a","recipient":"b","content":[]}"#,
+                FormatEvidence::Strong(MessageFormat::OpenaiResponses),
+            ),
+            (r#"{"id":"item_1","type":"agent_message","text":"done"}"#, FormatEvidence::None),
             (r#"{"hello":1}"#, FormatEvidence::None),
             (r#"{"role":"user"}"#, FormatEvidence::None),
             (r#"{"type":"weather"}"#, FormatEvidence::None),

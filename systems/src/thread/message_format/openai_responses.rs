@@ -157,7 +157,7 @@ fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a
             let mut checked = CheckedMessage { role: MessageRole::Assistant, ..checked };
             let Some(call_kind) = call_kind(kind) else {
                 // The API refuses an unknown type, and an item of one does not show its format.
-                if !is_item(kind) {
+                if !is_item(&object, kind) {
                     return checked.into_unusable(FaultKind::NotAMessage);
                 }
                 let from_model = kind.ends_with("_call") || FROM_MODEL.contains(&kind);
