@@ -479,8 +479,11 @@ const RESULTS: [&str; 5] = ["content", "output", "result", "response", "text"];
 /// Gives the first of these fields that has a value the name that it has in this API, if the object
 /// has no value of that name. Returns whether it did.
 fn adopt(object: &mut RawObject<'_>, names: &[&str], own: &str) -> bool {
+    if object.get(own).is_some() {
+        return false;
+    }
     let found = names.iter().find_map(|name| Some((*name, object.get(name)?.to_owned())));
-    let Some((name, value)) = found.filter(|_| object.get(own).is_none()) else { return false };
+    let Some((name, value)) = found else { return false };
     object.remove(name);
     object.set(own, value);
     true
