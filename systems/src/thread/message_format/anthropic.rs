@@ -20,7 +20,9 @@ pub(super) fn check_message<'a>(
     object: RawObject<'_>,
     last: bool,
 ) -> CheckedMessage<'a> {
-    let Some(whole) = without_other_fields(&object, &MESSAGE_FIELDS) else {
+    let is_system = object.text("role").as_deref() == Some("system");
+    let fields = if is_system { &MESSAGE_FIELDS[..] } else { &MESSAGE_FIELDS[..3] };
+    let Some(whole) = without_other_fields(&object, fields) else {
         return check_turn(text, object, last);
     };
     let id = own_id(&object);
@@ -75,9 +77,7 @@ fn check_turn<'a>(text: &'a str, mut object: RawObject<'_>, last: bool) -> Check
             }
         }
         // Instructions may only change the configuration of the output.
-        ContentField::Nothing if checked.role == MessageRole::Other && configures(&object) => {
-            return checked;
-        }
+        ContentField::Nothing if configures(&object) => return checked,
         ContentField::Nothing => return checked.into_unusable(FaultKind::EmptyMessage),
         ContentField::Blocks(_) | ContentField::Other(_) => {
             let given = object.get("content").unwrap_or_default();

@@ -30,10 +30,11 @@ impl ImageForm {
             }
             Self::Responses => format!(r#"{{"type":"input_image","image_url":{address_json}}}"#),
             Self::Anthropic => {
-                let mark = block.get("cache_control");
-                let mark = mark.map(|mark| format!(r#","cache_control":{mark}"#));
-                let (source, mark) = (source(&address)?, mark.unwrap_or_default());
-                format!(r#"{{"type":"image","source":{source}{mark}}}"#)
+                let kept = |name: &str| Some(format!(r#","{name}":{}"#, block.get(name)?));
+                let others: String =
+                    ["cache_control", "transformations"].into_iter().filter_map(kept).collect();
+                let source = source(&address)?;
+                format!(r#"{{"type":"image","source":{source}{others}}}"#)
             }
         })
     }
@@ -118,7 +119,8 @@ fn address(block: &RawObject<'_>) -> Option<(Option<ImageForm>, String)> {
                 return Some((is_web.then_some(ImageForm::Anthropic), url.into_owned()));
             }
             let (given, data) = (source.text("media_type"), source.text("data")?);
-            let kind = shown_type(&data).or(given.as_deref())?;
+            let lower = given.as_deref().map(str::to_ascii_lowercase);
+            let kind = shown_type(&data).or(lower.as_deref())?;
             let is_refused = given.as_deref() != Some(kind) || kind == "image/jpg";
             let is_refused = is_refused || data.starts_with(DATA);
             Some(((!is_refused).then_some(ImageForm::Anthropic), within(kind, &data)))

@@ -868,7 +868,7 @@ fn fields_that_anthropic_does_not_know_are_removed() {
     ];
     assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
     let config = json!({"effort": "low"});
-    for (role, config) in [("user", config), ("system", json!({}))] {
+    for (role, config) in [("user", config.clone()), ("system", json!({}))] {
         let empty = json!({"role": role, "output_config": config});
         let (out, faults) = sanitized("anthropic", &[&whole[..3], &[empty]].concat());
         assert_eq!((&out[..], faults.len()), (&whole[..3], 1), "{faults:?}");
@@ -880,6 +880,7 @@ fn fields_that_anthropic_does_not_know_are_removed() {
     };
     for given in [
         marked(0, "", "name", json!("Init")),
+        marked(0, "", "output_config", config),
         marked(1, "", "reasoning_details", json!([{"text": "hm"}])),
         marked(1, "/content/0", "status", json!("completed")),
         marked(2, "/content/0", "name", json!("f")),
@@ -950,9 +951,14 @@ fn an_image_has_the_type_that_its_data_show() {
         assert_eq!(sanitized("bedrock", &history("JPG")).0, right);
     }
     let mut marked = block("image/png", shown[0].1);
-    marked["cache_control"] = json!({"type": "ephemeral"});
-    let (out, _) = sanitized("anthropic", &history(&marked));
-    assert_eq!(out[0]["content"][0]["cache_control"], marked["cache_control"]);
+    for field in ["cache_control", "transformations"] {
+        marked[field] = json!({"type": "ephemeral"});
+    }
+    let mut right = marked.clone();
+    right["source"]["media_type"] = json!("image/jpeg");
+    assert_eq!(sanitized("anthropic", &history(&marked)).0, history(&right));
+    let right = history(&block("image/png", "AAAA"));
+    assert_eq!(sanitized("anthropic", &history(&block("image/PNG", "AAAA"))).0, right);
     // An image that the API does not take is kept as a text, as is a file.
     let svg = block("image/svg+xml", "PHN2Zz4=");
     let mut sheet = block("application/msexcel", "AA==");
