@@ -65,6 +65,11 @@ impl<'a> RawObject<'a> {
         self.0.retain(|(field, _)| field != name);
     }
 
+    /// Removes all fields that do not have one of these names.
+    pub(super) fn keep(&mut self, names: &[&str]) {
+        self.0.retain(|(field, _)| names.contains(&&**field));
+    }
+
     /// Writes the object as JSON.
     pub(super) fn write(&self) -> String {
         let mut out = String::from("{");
@@ -170,6 +175,8 @@ mod tests {
         object.set("z", "2".to_owned());
         object.remove("n");
         assert_eq!(object.write(), r#"{"z":2,"a":{"k" : [1, 2]},"b":"x\"y"}"#);
+        object.keep(&["z", "c", "a"]);
+        assert_eq!(object.write(), r#"{"z":2,"a":{"k" : [1, 2]}}"#);
     }
 
     #[test]

@@ -43,15 +43,11 @@ const MESSAGE_FIELDS: [&str; 5] = ["role", "content", "tool_calls", "clear_at", 
 /// Returns the object without fields other than these, because the API refuses them: "Extra inputs
 /// are not permitted". `None` if it has no others.
 fn without_other_fields(object: &RawObject<'_>, fields: &[&str]) -> Option<String> {
-    let names = object.names();
-    let refused: Vec<&str> = names.into_iter().filter(|name| !fields.contains(name)).collect();
-    if refused.is_empty() {
+    if object.names().iter().all(|name| fields.contains(name)) {
         return None;
     }
     let mut object = object.clone();
-    for name in refused {
-        object.remove(name);
-    }
+    object.keep(fields);
     Some(object.write())
 }
 

@@ -107,12 +107,10 @@ fn members(part: &RawObject<'_>) -> Option<Vec<String>> {
         one.remove(second);
         return Some(vec![one.write()]);
     }
-    for name in part.names() {
-        if name == *first || name == "thought" && *first == "text" {
-            rest.remove(name);
-        } else {
-            one.remove(name);
-        }
+    let own = if *first == "text" { ["text", "thought"] } else { [*first, *first] };
+    one.keep(&own);
+    for name in own {
+        rest.remove(name);
     }
     Some(vec![one.write(), rest.write()])
 }
