@@ -60,8 +60,9 @@ impl CallResultPairs {
     ///   was recorded.
     /// - In items of the Responses API, a result may belong to a call of another kind with its id
     ///   if that call has no other result.
-    /// - A result without an id belongs to the group of calls directly before it: to a call of the
-    ///   same tool or, if equally many calls and results are left, to the call at the same place.
+    /// - A result without an id belongs to the group of calls directly before it: to the call whose
+    ///   id its message has as its own, to a call of the same tool or, if equally many calls and
+    ///   results are left, to the call at the same place.
     pub(super) fn new(form: MessageFormat, checked: &[CheckedMessage<'_>]) -> Self {
         let nothing = |count: usize| vec![PairAssignment::Nothing; count];
         let mut pairs = Self {
@@ -74,6 +75,7 @@ impl CallResultPairs {
             pairs.by_id_of_another_kind(checked);
         }
         for group in &groups {
+            pairs.by_own_id(checked, group);
             pairs.by_name(checked, group);
             pairs.by_order(checked, group);
         }
@@ -251,6 +253,32 @@ impl CallResultPairs {
                     calls.remove(&call);
                     self.assign(call, at);
                 }
+            }
+        }
+    }
+
+    /// Assigns the results without an id of a group to its unanswered calls by the own ids of their
+    /// messages: some programs write the id of the call there.
+    fn by_own_id(&mut self, checked: &[CheckedMessage<'_>], group: &CallGroup) {
+        let own_id = |at: &PartPosition| {
+            let one = &checked[at.0];
+            let is_lone = one.answers.len() == 1 && one.answers[at.1].id.is_empty();
+            one.id.as_deref().filter(|_| is_lone)
+        };
+        if group.without_call.iter().all(|at| own_id(at).is_none()) {
+            return;
+        }
+        let mut free: HashMap<CallKey<'_>, PartPosition> = HashMap::new();
+        for at in &group.calls {
+            let call = &checked[at.0].calls[at.1];
+            if self.calls[at.0][at.1] == PairAssignment::Nothing && !call.id.is_empty() {
+                free.entry((call.id.as_str(), call.kind)).or_insert(*at);
+            }
+        }
+        for at in &group.without_call {
+            let kind = checked[at.0].answers[at.1].kind;
+            if let Some(call) = own_id(at).and_then(|id| free.remove(&(id, kind))) {
+                self.assign(call, *at);
             }
         }
     }

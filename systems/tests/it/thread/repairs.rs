@@ -1250,6 +1250,15 @@ fn ids_and_contents_in_fields_of_other_apis_are_found() {
             assert_eq!(sanitized(form, &given).0, right, "{form}");
         }
     }
+    // A result whose own id is the one of its call.
+    for (form, given, field) in [
+        ("openai_chat", chat("id", "content", "arguments"), "tool_call_id"),
+        ("openai_responses", items("id", "output", "arguments"), "call_id"),
+    ] {
+        let (out, _) = sanitized(form, &given);
+        let [.., second, first] = &out[..] else { panic!("{out:?}") };
+        assert_eq!((&second[field], &first[field]), (&json!("b"), &json!("a")));
+    }
     // LangChain's calls in OpenAI's form, and an item that has only its own id.
     let mut given = lang("tool_call_id", "content", "args");
     let right = given.clone();
