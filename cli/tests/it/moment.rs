@@ -311,7 +311,7 @@ fn an_unknown_moment_is_an_error_with_a_hint() {
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "14.30"]), @r"
     [stderr]
-    error: '14.30' is a number, not a time: write '2025-01-20' for a date, '10m' for ten minutes ago or '@1737383400' for seconds since 1970
+    error: '14.30' is a number, not a time: write '2025-01-20' for a date, '10m' for ten minutes ago or '@<id6>' for seconds since 1970
     [exit 2]
     ");
     environment.forge(["session", "new", "later"]).success();

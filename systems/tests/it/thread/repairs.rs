@@ -538,8 +538,11 @@ fn nested_blocks_and_lists_are_searched_to_a_limit() {
         r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#;
     let result = r#"{"type":"tool_result","tool_use_id":"a","content":"r"}"#;
     let answer = format!(r#"{{"role":"user","content":[{result},{block}]}}"#);
-    let history = [user("hi").to_string(), used.to_owned(), answer];
-    assert_eq!(done(&history).unwrap().messages, history);
+    let mut history = [user("hi").to_string(), used.to_owned(), answer];
+    let out = done(&history).unwrap().messages;
+    // The API does not know the field with the nested blocks.
+    history[2] = format!(r#"{{"role":"user","content":[{result},{{"type":"text","text":"x"}}]}}"#);
+    assert_eq!(out, history);
     // What is too deep to be searched may be a message.
     let list = nested("[", "", "]");
     for lost in [list.clone(), format!(r#"{{"content":{list}}}"#)] {
