@@ -481,9 +481,9 @@ fn cut_token(text: &[u8], rule: &TokenRule, hint: &Range<usize>) -> Option<Secre
     const MIN_BYTES: usize = 16;
     const MARKS: [&str; 5] = ["...", "\u{2026}", "[...", "[trunc", "[\u{2026}"];
     /// Names and paths have these beginnings too.
-    const COMMON: [&[u8]; 14] = [
+    const COMMON: [&[u8]; 16] = [
         b"test_", b"live_", b"app_", b"web_", b"auto_", b"private_", b"api-", b"key-", b"sdk-",
-        b"mob-", b"hook.", b"perm-", b"sess-", b"kit_",
+        b"mob-", b"hook.", b"perm-", b"sess-", b"kit_", b"polar_", b"persona_",
     ];
     let word = text.get(hint.clone())?;
     let ends_prefix = matches!(word.last(), Some(b'_' | b'-' | b'.'));

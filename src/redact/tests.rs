@@ -161,6 +161,7 @@ fn the_beginning_of_a_token_that_was_cut_is_found() {
         "ghp_Ab3xY9...".to_owned(),
         "npm_config_cache_directory_of_user2...".to_owned(),
         "test_a1B2c3D4e5F6g7H8i9...".to_owned(),
+        "polar_express_v2_2023a4b5c6d7...".to_owned(),
         format!("{} is cut", &token[..30]),
     ] {
         assert_eq!(kinds_in(&text, TextForm::Plain), [""; 0], "{text}");
