@@ -99,8 +99,9 @@ pub(super) struct NamedValue {
     pub(super) listed: bool,
     /// Whether the name is a command-line flag.
     pub(super) is_flag: bool,
-    /// Whether the value is the first argument of a call: `setPassword("...")`.
-    pub(super) called: bool,
+    /// Whether the place says less: the value is the first argument of a call, as in
+    /// `setPassword("...")`, or only quotes follow the name, as in ``password `...` ``.
+    pub(super) weak: bool,
     /// Whether name and value are in two columns of a table.
     pub(super) in_columns: bool,
 }
@@ -199,26 +200,26 @@ pub(super) fn value_after(
     let mut cursor = NameCursor { text, at: end_of_name, form };
     let is_flag = name.starts_with(b"-");
     let quoted_name = cursor.quote();
-    let of_pair = cursor.value_of_pair(quoted_name);
+    let of_pair = cursor.value_of_pair(name, quoted_name);
     let of_element = !of_pair && cursor.value_of_element(name_start, quoted_name);
     cursor.brackets();
     let gap = cursor.at;
     let spaces = cursor.spaces();
     let gap = text.get(gap..cursor.at).unwrap_or_default();
-    let called = !quoted_name && !is_getter(name) && cursor.bracket_of_call();
+    let called = !quoted_name && !of_service && !is_getter(name) && cursor.bracket_of_call();
     let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
     let listed = cursor.byte(0) == b',' && !is_argument_of_setter(text, name_start);
     let separated = called || of_element || cursor.separator(quoted_name, of_service) || of_pair;
+    let is_set = separated || is_flag && spaces;
     // A directive in the settings of a server: `secret "..."`. A password may also be in other
     // quotes: `storePassword '...'`.
-    let is_directive = || {
-        let next = cursor.byte(0);
-        let is_password = name.to_ascii_lowercase().ends_with(b"password");
-        let is_other = is_password && matches!(next, b'\'' | b'`');
-        let is_object = || !is_password && is_object_name(text, cursor.at + 1);
-        spaces && !quoted_name && (next == b'"' && !is_object() || is_other)
-    };
-    let is_set = separated || is_flag && spaces || is_directive();
+    let is_password = || name.to_ascii_lowercase().ends_with(b"password");
+    let next = cursor.byte(0);
+    let is_bare = !is_set && spaces && !quoted_name;
+    let is_directive =
+        is_bare && next == b'"' && (is_password() || !is_object_name(text, cursor.at + 1));
+    let is_other = is_bare && matches!(next, b'\'' | b'`') && is_password();
+    let is_set = is_set || is_directive || is_other;
     let in_columns = !is_set && !is_flag && !quoted_name && !of_service && cursor.column(gap);
     if !(is_set || in_columns) {
         return None;
@@ -253,7 +254,7 @@ pub(super) fn value_after(
         colon,
         listed: listed || in_map,
         is_flag,
-        called,
+        weak: called || is_other,
         in_columns,
     };
     (!named.whole.is_empty()).then_some(named)
@@ -282,15 +283,17 @@ fn is_argument_of_setter(text: &[u8], name: usize) -> bool {
 }
 
 /// Returns whether a name is that of a function whose argument is no secret, but says which secret
-/// is read: `getPassword("...")`.
+/// is read, `getPassword("...")`, or what the object is called: `new Secret("...")`.
 fn is_getter(name: &[u8]) -> bool {
-    const VERBS: [&str; 17] = [
+    const CLASSES: [&str; 4] = ["Secret", "Token", "RandomPassword", "UserPassword"];
+    const VERBS: [&str; 20] = [
         "get", "fetch", "read", "load", "find", "lookup", "has", "is", "delete", "remove", "check",
-        "describe", "validate", "parse", "list", "create", "hide",
+        "describe", "validate", "parse", "list", "create", "hide", "reset", "forgot", "expect",
     ];
     let text = String::from_utf8_lossy(name);
     let name = text.rsplit('.').next().unwrap_or_default();
-    parts(name).first().is_some_and(|first| VERBS.contains(&first.as_str()))
+    CLASSES.contains(&name)
+        || parts(name).first().is_some_and(|first| VERBS.contains(&first.as_str()))
 }
 
 /// Returns whether the quoted text at an offset is the name of an object in Kubernetes, as in
@@ -339,21 +342,27 @@ impl NameCursor<'_> {
     /// the sign before the value: `"name": "PASSWORD", "value": "..."`, `<add key="Password"
     /// value="..."/>`. Other fields may come between them. The name may be a label: `"element":
     /// "Password textbox", "text": "..."`.
-    fn value_of_pair(&mut self, quoted: bool) -> bool {
+    fn value_of_pair(&mut self, name: &[u8], quoted: bool) -> bool {
         const MAX_OTHERS: usize = 3;
         const MAX_LABEL_BYTES: usize = 24;
+        // What a label says after the name of a field for text.
+        const LABELS: [&[u8]; 5] =
+            [b" textbox", b" text box", b" field", b" text field", b" input"];
         let begun = self.at;
         let is_of_label = |ahead: &usize| {
             let byte = self.byte(*ahead);
             byte.is_ascii_lowercase() || byte == b' '
         };
         let label = (0..MAX_LABEL_BYTES).take_while(is_of_label).count();
-        let is_label = label > 0 && !quoted && matches!(self.byte(label), b'"' | b'\\');
+        let words = self.text.get(self.at..self.at + label).unwrap_or_default();
+        let is_label =
+            !quoted && LABELS.contains(&words) && matches!(self.byte(label), b'"' | b'\\');
         self.at += if is_label { label } else { 0 };
-        // The name of an object with the value: `"password": {"value": "..."}`.
+        // The name of an object with the value: `"password": {"value": "..."}`. A token in a tree
+        // of code has a value too.
         if quoted && self.skip(b":") {
             self.spaces();
-            if !self.skip(b"{") {
+            if name.eq_ignore_ascii_case(b"token") || !self.skip(b"{") {
                 self.at = begun;
                 return false;
             }
@@ -429,11 +438,21 @@ impl NameCursor<'_> {
 
     /// If the name is the text of an element or in a tag, skips the text up to the value in the
     /// next element: `<key>Password</key><string>`, `<entry key="password">`, `<Password Type="">`.
+    /// Other attributes describe what the reader sees: `<span class="token">`.
     fn value_of_element(&mut self, name: usize, quoted: bool) -> bool {
         const MOST: usize = 96;
         let begun = self.at;
         let before = self.text.get(name.saturating_sub(MOST)..name).unwrap_or_default();
-        let is_in_tag = before.iter().rfind(|byte| b"<>\n".contains(byte)) == Some(&b'<');
+        let opened = before.iter().rposition(|byte| b"<>\n".contains(byte));
+        let opened = opened.filter(|at| before.get(*at) == Some(&b'<'));
+        let is_in_tag = opened.is_some_and(|at| {
+            let tag = before.get(at + 1..).unwrap_or_default().to_ascii_lowercase();
+            let quotes = tag.iter().rev().take_while(|byte| b"\"'\\".contains(byte)).count();
+            let attribute = tag.get(..tag.len() - quotes).unwrap_or_default();
+            let is_name = attribute.ends_with(b"key=") || attribute.ends_with(b"name=");
+            let is_of_tag = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b':';
+            quoted && is_name || !quoted && tag.iter().all(is_of_tag)
+        });
         let is_text = before.last() == Some(&b'>') && self.skip(b"</");
         // The end of a tag without other attributes separates a name and its value anyway.
         let ends_alone = self.byte(0) == b'=' || self.byte(0) == b'>' && !quoted;
@@ -547,7 +566,7 @@ impl NameCursor<'_> {
             (b'=', b'=') | (b'!', _) => 0,
             // The last two introduce a default: `process.env.API_KEY || "..."`.
             (b':' | b'?', b'=') | (b'=', b'>') | (b'|', b'|') | (b'?', b'?' | b':') => 2,
-            (b'-', b'>') if self.text.get(self.at - 1) == Some(&b' ') => 2,
+            (b'-', b'>') if self.is_entry() => 2,
             (b'o', b'r') if self.byte(2) == b' ' && matches!(self.byte(3), b'"' | b'\'') => 3,
             (b'=' | b':', _) => 1,
             (b'>', _) if !quoted => 1,
@@ -565,6 +584,18 @@ impl NameCursor<'_> {
         };
         self.at += length;
         length > 0
+    }
+
+    /// Returns whether the arrow here is that of an entry of a map, `password -> SECRET`, not that
+    /// of a type: a quoted text or a long word follows.
+    fn is_entry(&self) -> bool {
+        const MIN_BYTES: usize = 12;
+        let rest = self.text.get(self.at + 2..).unwrap_or_default();
+        let spaces = rest.iter().take(2).take_while(|byte| **byte == b' ').count();
+        let word = rest.get(spaces..).unwrap_or_default();
+        let length = word.iter().take(MIN_BYTES).take_while(|byte| byte.is_ascii_alphanumeric());
+        self.text.get(self.at - 1) == Some(&b' ')
+            && (matches!(word.first(), Some(b'"' | b'\'')) || length.count() == MIN_BYTES)
     }
 
     fn declared_type(&mut self) {

@@ -474,6 +474,36 @@ fn a_password_is_found_in_columns_elements_calls_and_pairs() {
     }
 }
 
+/// Regression: a place that says little made the name, type or date in it a secret.
+#[test]
+fn a_name_a_type_or_a_date_in_a_weak_place_is_no_secret() {
+    for text in [
+        "API_TOKEN\t2024-01-15T10:30:00Z",
+        "Changed password for bob: 2024-01-15T10:30:00Z",
+        "jsonwebtoken   9.0.0-beta.1   9.0.2   app",
+        "vault-token    v1.15.2+k3s1\n",
+        "| token | SHA-256/Base64 |",
+        "Token    Sha3_256",
+        "rename password -> pwdV2Hash",
+        "password -> H256Digest",
+        "tokenize(\"a1+b2*c3-d4/e5^f6%g7=h8\")",
+        "file_key(\"uploads/9f3a2b1c/IMG_0042.JPG\")",
+        "_rfc9881_private_key(\"rfc9881_ml_dsa_44_inconsistent_1.pem\")",
+        "changePassword(\"bob42@acme.io\", next)",
+        "new gcp.secretmanager.Secret(\"MyDb1Secret2\")",
+        "hash the password `argon2id`",
+        "{\"name\":\"Password algorithm\",\"value\":\"PBKDF2-HMAC-SHA256\"}",
+        "{\"title\":\"Invalid token type\",\"value\":\"Ab12Cd34Ef56x\"}",
+        "{\"token\": {\"type\": \"NUMBER\", \"value\": \"0x1F4A9b3C2d\"}}",
+        "<span class=\"token class-name\">Sha256HashV2x</span>",
+        "<span class=\"token number\">0x1F4A9b3C2d</span>",
+        "<h2 id=\"refresh-token\">OAuth2.0-RFC6749</h2>",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+    assert_removed("Map(password -> Vq8rT2mZx4Kp, user -> me)", "Vq8rT2mZx4Kp");
+}
+
 #[test]
 fn the_second_form_of_a_token_of_a_service_is_found() {
     let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e580127a3c5e8206b9d4f1a7c3e580124f1d9b";

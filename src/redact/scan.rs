@@ -378,8 +378,11 @@ impl TextScan<'_> {
         }
         let is_secret = named_value::indicates_secret(text.get(named.name.clone())?);
         let value = text.get(named.value.clone())?;
+        let may_be_long =
+            !named.weak || short::has_sure_name(text, &named) && short::looks_random(value);
         let is_simple = !named.is_expression
-            && (secret_heuristics::is_secret(value) || short::is_secret(text, &named));
+            && (may_be_long && secret_heuristics::is_secret(value)
+                || short::is_secret(text, &named));
         let range = match is_secret {
             true if named.in_columns => {
                 short::is_secret_in_column(text, &named).then(|| named.value.clone())

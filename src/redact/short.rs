@@ -61,8 +61,7 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
         return false;
     }
     let is_sure = named.quoted || named.is_flag || is_setting(text, named, bytes, after);
-    // The name of a function says less than the name of a value.
-    if named.called && strength(value) < Strength::High {
+    if named.weak && !is_strong(value) {
         return false;
     }
     match name {
@@ -83,11 +82,36 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     }
 }
 
+/// Returns whether the name of a value means nothing but a secret.
+pub(super) fn has_sure_name(text: &[u8], named: &NamedValue) -> bool {
+    let name = text.get(named.name.clone()).and_then(|name| std::str::from_utf8(name).ok());
+    name.and_then(meaning_of).is_some()
+}
+
+/// Returns whether a value in a place that says less is strong, and no address of mail: a call may
+/// have the name of a user before the password.
+fn is_strong(value: &[u8]) -> bool {
+    strength(value) == Strength::High && !is_mail_address(value)
+}
+
+/// Returns whether a value is an address such as `me@host.test`.
+pub(super) fn is_mail_address(value: &[u8]) -> bool {
+    let Some(at) = value.iter().position(|byte| *byte == b'@') else { return false };
+    let domain = value.get(at + 1..).unwrap_or_default();
+    let is_part = |part: &[u8]| {
+        part.len() >= 2 && part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+    };
+    domain.contains(&b'.')
+        && domain.split(|byte| *byte == b'.').all(is_part)
+        && domain.last().is_some_and(u8::is_ascii_lowercase)
+}
+
 /// Returns whether a value in the column beside its name is a secret: it looks generated, and ends
 /// its cell or line.
 pub(super) fn is_secret_in_column(text: &[u8], named: &NamedValue) -> bool {
+    const MIN_BYTES: usize = 10;
+    const MIN_WITH_SIGNS: usize = 20;
     let value = text.get(named.value.clone()).unwrap_or_default();
-    let name = text.get(named.name.clone()).and_then(|name| std::str::from_utf8(name).ok());
     let after = text.get(named.run_end.max(named.value.end)..).unwrap_or_default();
     let ends_cell = match after {
         [] | [b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'`' | b'|', ..] => true,
@@ -96,15 +120,19 @@ pub(super) fn is_secret_in_column(text: &[u8], named: &NamedValue) -> bool {
         [b' ', next, ..] => matches!(next, b' ' | b'|' | b'\n' | 0xe2),
         _ => false,
     };
+    // These signs are in versions, types and names of algorithms: `SHA-256/Base64`.
+    let least =
+        if value.iter().any(|byte| b".:/".contains(byte)) { MIN_WITH_SIGNS } else { MIN_BYTES };
     // What ends with a sign of a sentence is prose.
     ends_cell
+        && value.len() >= least
         && named.run_end == named.value.end
-        && name.and_then(meaning_of).is_some()
+        && has_sure_name(text, named)
         && looks_random(value)
 }
 
 /// Returns whether a value whose place says little looks generated: its bytes often change between
-/// small letters, capitals and digits, and are not all hex digits.
+/// small letters, capitals and digits, are not all hex digits, and do not begin with a date.
 pub(super) fn looks_random(value: &[u8]) -> bool {
     const MIN_BYTES: usize = 8;
     let class =
@@ -115,8 +143,11 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
         Strength::Fair => value.len() >= 10,
         Strength::None => secret_heuristics::is_secret(value),
     };
+    let is_date = matches!(value, [a, b, c, d, b'-', e, f, b'-', ..]
+        if [a, b, c, d, e, f].into_iter().all(u8::is_ascii_digit));
     value.len() >= MIN_BYTES
         && is_strong
+        && !is_date
         && changes * 5 >= (value.len() - 1) * 2
         && !value.iter().all(u8::is_ascii_hexdigit)
 }
@@ -142,7 +173,9 @@ pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
         && is_plain
         && (secret_heuristics::is_uuid(value) || secret_heuristics::is_hex_key(value))
         || name == NameMeaning::Password && is_plain && is_passphrase(value)
-        || is_plain && is_generated(value, name, named.quoted || is_upper && !named.spaced)
+        || is_plain
+            && (!named.weak || is_strong(value))
+            && is_generated(value, name, named.quoted || is_upper && !named.spaced)
 }
 
 /// Returns whether a name is that of a key that may be a UUID or hex digits. Most names of tokens
