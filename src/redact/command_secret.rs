@@ -24,6 +24,12 @@ pub(super) enum CommandPlace {
     Numbered,
     /// The quoted text with this number after the hint: `jwt.sign(data, 'SECRET')`.
     Quoted(usize),
+    /// The quoted text that is the argument with this number: `new PDO(x, 'NAME', 'SECRET')`.
+    Argument(usize),
+    /// The new value of a setting in a plan: `password = "..." -> "SECRET"`.
+    Changed,
+    /// After the name of a command in capitals, in a trace: `> PASS SECRET`.
+    Capitals,
     /// Words after a name: `mnemonic = "WORD WORD ..."`.
     Phrase,
     /// The 32 hex digits of a hashed password of PostgreSQL: `"NAME" "md5..."` in `userlist.txt`.
@@ -41,7 +47,7 @@ pub(super) enum CommandPlace {
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 192] = [
+pub(super) const HINTS: [(&str, CommandPlace); 191] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -122,10 +128,10 @@ pub(super) const HINTS: [(&str, CommandPlace); 192] = [
     ("send_keys(", CommandPlace::Input),
     ("fill_in ", CommandPlace::Input),
     ("fill_in(", CommandPlace::Input),
-    ("\" -> \"", CommandPlace::Word(1, "assword")),
-    ("\\\" -> \\\"", CommandPlace::Word(1, "assword")),
+    ("\" -> \"", CommandPlace::Changed),
+    ("\\\" -> \\\"", CommandPlace::Changed),
     (" -pw ", CommandPlace::Word(1, "")),
-    ("> pass ", CommandPlace::Word(1, "")),
+    ("> pass ", CommandPlace::Capitals),
     ("sentinel auth-pass ", CommandPlace::Word(2, "")),
     ("bindpw ", CommandPlace::Word(1, "")),
     ("rootpw ", CommandPlace::Word(1, "")),
@@ -207,16 +213,15 @@ pub(super) const HINTS: [(&str, CommandPlace); 192] = [
     ("basicauth(", CommandPlace::Quoted(2)),
     ("pscredential(", CommandPlace::Quoted(2)),
     ("createhmac(", CommandPlace::Quoted(2)),
-    ("getconnection(", CommandPlace::Quoted(2)),
-    (".basic_auth(", CommandPlace::Quoted(2)),
-    ("'auth' => [", CommandPlace::Quoted(2)),
-    ("getconnection(", CommandPlace::Quoted(3)),
-    ("mysqli_connect(", CommandPlace::Quoted(3)),
-    ("new mysqli(", CommandPlace::Quoted(3)),
-    ("new pdo(", CommandPlace::Quoted(3)),
-    ("new sequelize(", CommandPlace::Quoted(3)),
-    ("keyring.set_password(", CommandPlace::Quoted(3)),
-    ("keytar.setpassword(", CommandPlace::Quoted(3)),
+    (".basic_auth(", CommandPlace::Argument(2)),
+    ("'auth' => [", CommandPlace::Argument(2)),
+    ("getconnection(", CommandPlace::Argument(3)),
+    ("mysqli_connect(", CommandPlace::Argument(3)),
+    ("new mysqli(", CommandPlace::Argument(3)),
+    ("new pdo(", CommandPlace::Argument(3)),
+    ("new sequelize(", CommandPlace::Argument(3)),
+    ("keyring.set_password(", CommandPlace::Argument(3)),
+    ("keytar.setpassword(", CommandPlace::Argument(3)),
     ("mnemonic", CommandPlace::Phrase),
     ("seed_phrase", CommandPlace::Phrase),
     ("seed phrase", CommandPlace::Phrase),
@@ -312,6 +317,24 @@ pub(super) fn find(
             next_word(text, end + number + 1)
         }
         CommandPlace::Quoted(number) => quoted(text, end, number)?,
+        CommandPlace::Argument(number) => argument(text, end, number)?,
+        CommandPlace::Changed => {
+            let line = line_before(text, start);
+            let equals = line.iter().position(|byte| *byte == b'=')?;
+            let name = line.get(..equals)?.trim_ascii_end();
+            let quotes = name.iter().rev().take_while(|byte| b"\"\\".contains(byte)).count();
+            let name = name.get(..name.len() - quotes)?.to_ascii_lowercase();
+            if !name.ends_with(b"password") {
+                return None;
+            }
+            next_word(text, end)
+        }
+        CommandPlace::Capitals => {
+            if text.get(start..end)?.iter().any(u8::is_ascii_lowercase) {
+                return None;
+            }
+            next_word(text, end)
+        }
         CommandPlace::Phrase => return phrase(text, end),
         CommandPlace::Header => header(text, start, end)?,
         CommandPlace::Sentence => return sentence(text, start, end),
@@ -322,9 +345,11 @@ pub(super) fn find(
             let colon = line.windows(2).position(|two| two == b": ").map(|at| at + 2);
             let from = end + is.into_iter().chain(colon).min()?;
             let range = without_signs(text, &next_word(text, from))?;
-            text.get(range.clone()).filter(|value| short::looks_random(value)).map(|_| range)?
+            let value = text.get(range.clone())?;
+            let is_code = value.iter().any(|byte| b"([{<".contains(byte));
+            (!is_code && short::looks_random(value)).then_some(range)?
         }
-        CommandPlace::Label => label(text, end)?,
+        CommandPlace::Label => label(text, start, end)?,
         CommandPlace::Input => input(text, start, end)?,
         CommandPlace::Md5 => {
             const DIGITS: usize = 32;
@@ -413,6 +438,39 @@ fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
     None
 }
 
+/// Returns the quoted text that is the argument with this number of the call that begins before
+/// this offset. It may be inside `Some(...)`.
+fn argument(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
+    let line = text.get(end..text.len().min(end + LINE_BYTES))?;
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let (mut at, mut depth, mut count) = (0, 0_usize, 1);
+    while count <= number {
+        let byte = *line.get(at)?;
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            // The call ends.
+            b')' | b']' | b'}' => depth = depth.checked_sub(1)?,
+            b',' if depth == 0 => count += 1,
+            b'"' | b'\'' | b'`' => {
+                let inside = line.get(at + 1..)?;
+                let length = inside.iter().position(|next| *next == byte)?;
+                if count == number {
+                    let before = line.get(..at)?;
+                    let before = before.strip_suffix(b"\\").unwrap_or(before);
+                    let escape = usize::from(length > 0 && inside.get(length - 1) == Some(&b'\\'));
+                    let from = end + at + 1;
+                    return (depth == 0 || before.ends_with(b"Some("))
+                        .then_some(from..from + length - escape);
+                }
+                at += length + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
 /// Returns the range without the signs at its end that end a sentence.
 fn without_signs(text: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
     let signs = text.get(word.clone())?.iter().rev();
@@ -422,7 +480,8 @@ fn without_signs(text: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
 
 /// Returns the value after a word for a password, after `is` in the same language, or a colon or
 /// another sign.
-fn label(text: &[u8], end: usize) -> Option<Range<usize>> {
+fn label(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+    const SHORT_BYTES: usize = 3;
     const JOINTS: [&str; 14] = [
         "ist ", "lautet ", "est ", "es ", "é ", "to ", "is ", "är ", "는 ", "은 ", "是", "为",
         "は", "：",
@@ -442,8 +501,17 @@ fn label(text: &[u8], end: usize) -> Option<Range<usize>> {
     let is_code = !is_quoted && value.iter().any(|byte| b"([{<".contains(byte));
     let has_sign =
         between.iter().any(|byte| b":=".contains(byte)) || between.ends_with("：".as_bytes());
-    (at > end && !is_escaped && !is_code && (has_sign || short::looks_random(value)))
-        .then_some(range)
+    // The value may be a part of a longer text without spaces: `SHA256加密`.
+    let after = text.get(range.end..).unwrap_or_default();
+    let goes_on = after.first().is_some_and(|byte| !byte.is_ascii())
+        && ![[0xe3, 0x80], [0xef, 0xbc]].iter().any(|sign| after.starts_with(sign));
+    let is_part = end - start <= SHORT_BYTES && !byte_text::begins_word(text, start);
+    (at > end
+        && !is_escaped
+        && !is_code
+        && !is_part
+        && (has_sign && !goes_on || short::looks_random(value)))
+    .then_some(range)
 }
 
 /// Returns the text that is typed into a field, if the name of the field precedes it in the same
@@ -454,11 +522,17 @@ fn input(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let line = line_before(text, start);
     let line = line.get(line.len().saturating_sub(NEAR)..)?;
     let statement = line.rsplit(|byte| *byte == b';').next()?;
-    if is_named(statement) {
-        return (quotes(text, end) > 0).then(|| next_word(text, end));
-    }
-    let mut arguments = (1..=2).filter_map(|number| quoted(text, end, number));
-    arguments.find(|range| text.get(end..range.start).is_some_and(is_named))
+    // The text before the first call is a description: `it('resets the password', async () => {`.
+    let calls = [&b"await "[..], b"=> "]
+        .into_iter()
+        .filter_map(|begin| statement.windows(begin.len()).rposition(|window| window == begin));
+    let statement = statement.get(calls.max().unwrap_or_default()..)?;
+    let range = if is_named(statement) && quotes(text, end) > 0 {
+        next_word(text, end)
+    } else {
+        argument(text, end, 2).filter(|range| text.get(end..range.start).is_some_and(is_named))?
+    };
+    (!short::is_mail_address(text.get(range.clone())?)).then_some(range)
 }
 
 /// Finds the secret in a sentence, without the sign that ends the sentence.

@@ -504,6 +504,30 @@ fn a_name_a_type_or_a_date_in_a_weak_place_is_no_secret() {
     assert_removed("Map(password -> Vq8rT2mZx4Kp, user -> me)", "Vq8rT2mZx4Kp");
 }
 
+/// Regression: the text of another call, setting or field was taken for a password.
+#[test]
+fn a_text_beside_another_call_or_setting_is_no_password() {
+    for text in [
+        "new PDO(\"mysql:host=$h\", DB_USER, DB_PASS, [\"charset\" => \"utf8mb4\"])",
+        "new mysqli($servername, \"root\", \"\", \"shop2024db\")",
+        "getConnection(DB_URL, USER, PASS); print(\"a\", \"col1name\", \"t2table\")",
+        "new Sequelize(url, { dialect: \"postgres\", host: \"h\", schema: \"v2schema9\" })",
+        "'auth' => ['guard' => 'web2api']",
+        "p.fill(a.b); p.getByLabel('Password').fill(a.c); p.getByTestId('loginBtn2')",
+        "it('shows the password', () => { cy.get('#name').type('User42x') })",
+        "  ~ password_hash_algorithm = \"bcrypt12\" -> \"argon2id\"",
+        "  ~ image = \"repo/password-svc:a1b2c3d\" -> \"repo/password-svc:9f8e7d6\"",
+        "auth.test.ts > login > pass token2user",
+        "Rk3cmdp: x1y2z3w4",
+        "\u{5bc6}\u{7801}: SHA256\u{52a0}\u{5bc6}",
+        "the password for this is Base64Url(Sha256)",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+    assert_removed("new PDO($dsn, $user, 'Vq8rT2mZx4Kp')", "Vq8rT2mZx4Kp");
+    assert_removed("---> PASS Vq8rT2mZx4Kp\n", "Vq8rT2mZx4Kp");
+}
+
 #[test]
 fn the_second_form_of_a_token_of_a_service_is_found() {
     let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e580127a3c5e8206b9d4f1a7c3e580124f1d9b";
