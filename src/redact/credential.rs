@@ -372,8 +372,15 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let is_short = short::strength(password) >= short::Strength::Fair
         || is_quoted && short::is_password(password);
     let is_secret = length >= 6 && (is_long || is_short);
-    // `IDENTIFIED BY SECRET` of Oracle has no quotes.
-    let is_named = !is_prose || flag.ends_with(b"by ") && short::looks_random(password);
+    // `IDENTIFIED BY SECRET` of Oracle has no quotes. Then it is written like an identifier.
+    let is_query = || {
+        let line = command_before(text, start).unwrap_or_default().to_ascii_lowercase();
+        let is_sure = text.get(start).is_some_and(u8::is_ascii_uppercase)
+            || has_word(&line, &["create", "alter", "grant"]);
+        is_sure && password.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_$#".contains(byte))
+    };
+    let is_named =
+        !is_prose || flag.ends_with(b"by ") && short::looks_random(password) && is_query();
     (is_secret && is_named).then_some(SecretFinding { range, kind: "password" })
 }
 

@@ -202,7 +202,8 @@ pub(super) fn find(
             let before = text.get(start.saturating_sub(64)..start)?;
             let is_of_host = |byte: &&u8| byte.is_ascii_graphic() && !b"\"'`\\".contains(byte);
             let mut host = before.iter().rev().take_while(is_of_host);
-            if text.get(start..end)? == b":*:" && host.any(|byte| *byte == b':') {
+            let any_port = text.get(start..end)? == b":*:";
+            if any_port && host.any(|byte| *byte == b':') {
                 return None;
             }
             let line = text.get(end..text.len().min(end + 256))?;
@@ -210,6 +211,10 @@ pub(super) fn find(
             let line = fields.next()?;
             let mut colons = line.iter().enumerate().filter(|(_, byte)| **byte == b':');
             let second = colons.nth(1)?.0;
+            // A list of users has more fields.
+            if any_port && colons.next().is_some() {
+                return None;
+            }
             end + second + 1..end + line.len()
         }
         ProgramPlace::Quoted => {
@@ -220,8 +225,9 @@ pub(super) fn find(
             word(from)
         }
         ProgramPlace::AfterColon => {
-            let is_flag = text.get(start..end)?.eq_ignore_ascii_case(b" -u");
-            if is_flag && !has_curl(text, start) {
+            let hint = text.get(start..end)?.to_ascii_lowercase();
+            let is_of_curl = hint == b" -u" || hint == b"--cert ";
+            if is_of_curl && !has_curl(text, start) {
                 return None;
             }
             word(after(end, b':')?)

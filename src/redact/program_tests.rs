@@ -528,6 +528,21 @@ fn a_text_beside_another_call_or_setting_is_no_password() {
     assert_removed("---> PASS Vq8rT2mZx4Kp\n", "Vq8rT2mZx4Kp");
 }
 
+/// Regression: words of a standard, the digest of a certificate and the name of a user.
+#[test]
+fn words_after_identified_by_and_fields_of_a_list_of_users_are_no_password() {
+    for text in [
+        "{NULL IDENTIFIED BY id-hmacWithSHA512-224},",
+        "the records are identified by iPhone14Pro",
+        "a call identified by toolu_01A9b8C7d6E5f4G3h2",
+        "cosign verify --cert sha256:9f3a2b1c4d me",
+        "app:*:501:20:AppUser1x:/home/app:/bin/bash",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+    assert_removed("alter user me identified by Vq8rT2mZx4Kp;", "Vq8rT2mZx4Kp");
+}
+
 #[test]
 fn the_second_form_of_a_token_of_a_service_is_found() {
     let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e580127a3c5e8206b9d4f1a7c3e580124f1d9b";
