@@ -2,7 +2,7 @@
 
 use super::line::{ClaudeLine, MessageContent};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
-use super::typed_text::{self, TextAuthor, TypedText, tagged};
+use super::typed_text::{self, TextAuthor, TypedText, element, tagged};
 use crate::long_text;
 use forge_store::model::{FieldMap, Kind, Value};
 use std::borrow::Cow;
@@ -97,13 +97,17 @@ pub(super) fn prompt_fields(
     ])
 }
 
+/// Returns the arguments of a slash command. They may quote their own tag.
+fn arguments(text: &str) -> Option<&str> {
+    let (opening, closing) = ("<command-args>", "</command-args>");
+    let rest = text.get(text.find(opening)?..)?;
+    let end = element(rest, "command-args")?;
+    Some(rest.get(opening.len()..end)?.strip_suffix(closing)?.trim())
+}
+
 /// Returns a slash command as the person typed it, from the tags in the recorded text.
 fn slash_command(text: &str) -> String {
     let name = tagged(text, "command-name").unwrap_or_default().trim();
-    // The arguments may quote the tag.
-    let arguments = text
-        .split_once("<command-args>")
-        .and_then(|(_, rest)| rest.rsplit_once("</command-args>"))
-        .map_or("", |(arguments, _)| arguments.trim());
+    let arguments = arguments(text).unwrap_or_default();
     if arguments.is_empty() { name.to_owned() } else { format!("{name} {arguments}") }
 }

@@ -204,6 +204,12 @@ fn the_arguments_of_a_slash_command_can_quote_the_tag() {
                 <command-args>what is <command-args>x</command-args>?</command-args>";
     let expected = "/ask what is <command-args>x</command-args>?";
     assert_eq!(prompts(&Script::new().user(text).read()), one(expected, 1));
+    // The text of the command, which follows in a text of its own, may name the tags too.
+    let block = |text: &str| json!({ "type": "text", "text": text });
+    let command = "<command-name>/ask</command-name>\n<command-args>why</command-args>";
+    let content = json!([block(command), block("<command-args> and </command-args> are tags")]);
+    let script = Script::new().line("user", json!({ "message": { "content": content } }));
+    assert_eq!(prompts(&script.read()), one("/ask why", 1));
 }
 
 #[test]
