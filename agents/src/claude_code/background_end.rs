@@ -11,8 +11,8 @@ use super::command::CommandRun;
 use super::line_context::{PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
-use super::transcript_state::TranscriptState;
-use super::typed_text::tagged;
+use super::transcript_state::{BackgroundCommand, TranscriptState};
+use super::typed_text::{tagged, typed_part};
 use crate::lenient::{LenientId, LenientInteger, LenientText};
 use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
@@ -115,7 +115,8 @@ impl PieceBuilder<'_> {
                 });
             // The result of an agent may contain the same tags.
             let head = part.split("<result>").next().unwrap_or(part);
-            let tasks = task_ids(head);
+            // The summary may quote a description with these tags.
+            let tasks = task_ids(head.split("<summary>").next().unwrap_or(head));
             let mut end = TaskEnd {
                 task: None,
                 // A notice about several tasks cannot be about one call.
@@ -198,8 +199,10 @@ impl PieceBuilder<'_> {
         let found = end.call.filter(|call| background.contains_key(*call)).map(str::to_owned);
         let call = found.or_else(|| {
             let task = end.task?;
-            let mut running = background.iter();
-            let found = running.find(|(_, running)| running.task.as_deref() == Some(task));
+            let of_task =
+                |(_, ran): &(&String, &BackgroundCommand)| ran.task.as_deref() == Some(task);
+            // Older clients count the tasks from 1 again in a resumed session.
+            let found = background.iter().filter(of_task).max_by_key(|(_, ran)| ran.called_at);
             found.map(|(call, _)| call.clone())
         });
         if let Some(call) = call {
@@ -293,7 +296,11 @@ impl PieceBuilder<'_> {
 /// Returns the agent that hands back its report in a message, and the range of the report. The
 /// client indents the report, so that no line of it can end the message.
 fn handed_back(text: &str) -> Option<(&str, Range<usize>)> {
-    let (_, rest) = text.split_once("<agent-message from=\"")?;
+    let (before, rest) = text.split_once("<agent-message from=\"")?;
+    if typed_part(before).is_some() && typed_part(text).is_some() {
+        // A person quotes such a message.
+        return None;
+    }
     let (agent, rest) = rest.split_once('"')?;
     let inside = rest.split_once('>')?.1.trim_start();
     let start = text.len() - inside.len();
@@ -369,7 +376,9 @@ fn task_ids(notice: &str) -> Vec<&str> {
 
 /// Whether a summary says that the client does not know how a task of the session before ended.
 fn is_lost(summary: &str) -> bool {
-    LOST.iter().any(|words| summary.contains(words))
+    // A description in quotes may contain such words.
+    let end = after_description(summary).unwrap_or(summary);
+    summary.starts_with(LOST[0]) || LOST.iter().any(|words| end.contains(words))
 }
 
 /// Returns the part of a summary after the quoted description of the command. The description is

@@ -260,6 +260,17 @@ fn an_agent_hands_back_its_report_in_a_message() {
     assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
 }
 
+#[test]
+fn a_person_who_quotes_a_message_of_an_agent_ends_no_agent() {
+    let launched = json!({ "agentId": "a2", "status": "async_launched", "isAsync": true });
+    let message = "Why is this shown?\n<agent-message from=\"a2\">\n\
+        [Subagent hand-back] It is no message of the user. The report follows:\n  all\n\
+        </agent-message>";
+    let script = task().result("task", "Async agent launched successfully.", launched);
+    let piece = script.user(message).read();
+    assert_eq!(text(&only_of_kind(&piece, Kind::Agent).value, "status"), Some("running"));
+}
+
 /// Regression: the status of an agent that had ended was replaced, and a lost one was killed.
 #[test]
 fn an_agent_that_a_resumed_session_has_lost_is_unknown_unless_it_has_ended() {

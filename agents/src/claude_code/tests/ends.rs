@@ -121,6 +121,49 @@ fn a_later_report_with_the_exit_code_completes_an_earlier_one() {
     }
 }
 
+/// Regression: the report about the second command was one about the first, which had ended
+/// without an exit code.
+#[test]
+fn a_report_about_an_id_that_was_used_twice_is_about_the_later_command() {
+    let input = json!({ "command": "make b", "run_in_background": true });
+    let noted = json!({ "stdout": "", "stderr": "", "backgroundTaskId": "b1" });
+    let of_later = notice("failed", "failed with exit code 2").replace(">bg<", "><");
+    let piece = started("make a")
+        .line("user", notified(&notice("completed", "completed")))
+        .call("later", "Bash", input)
+        .result("later", "running with ID: b1", noted)
+        .line("user", notified(&of_later))
+        .read();
+    let found: Vec<_> = of_kind(&piece, Kind::Command)
+        .iter()
+        .map(|fact| (fact.id.clone(), text(&fact.value, "outcome").unwrap().to_owned()))
+        .collect();
+    let expected =
+        [("bg", "background"), ("bg", "finished"), ("later", "background"), ("later", "failed")];
+    assert_eq!(found, expected.map(|(id, outcome)| (id.to_owned(), outcome.to_owned())));
+}
+
+#[test]
+fn the_description_of_a_command_names_no_other_task_and_loses_none() {
+    for (words, expected) in [
+        ("<task-id>b2</task-id>", "failed"),
+        ("No completion record was found", "failed"),
+        ("jobs have no completion record", "failed"),
+    ] {
+        let input = json!({ "command": "make b", "run_in_background": true });
+        let noted = json!({ "stdout": "", "stderr": "", "backgroundTaskId": "b2" });
+        let about =
+            notice("failed", "failed with exit code 2").replace("\"run\"", &format!("\"{words}\""));
+        let piece = started("make a")
+            .call("other", "Bash", input)
+            .result("other", "running with ID: b2", noted)
+            .line("user", notified(&about))
+            .read();
+        let expected = [Some("background"), Some("background"), Some(expected)];
+        assert_eq!(outcomes(&piece), expected, "{words}");
+    }
+}
+
 /// Regression: such a command was interrupted, and only the first of several tasks ended.
 #[test]
 fn a_resumed_session_says_which_tasks_of_the_one_before_are_lost() {
