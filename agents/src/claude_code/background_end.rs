@@ -113,8 +113,9 @@ impl PieceBuilder<'_> {
                     let range = from..notice.start + to;
                     (range.start <= range.end).then_some((text, range, pointer))
                 });
-            // The result of an agent may contain the same tags.
+            // The result of an agent, or a line that a program printed, may contain the same tags.
             let head = part.split("<result>").next().unwrap_or(part);
+            let head = head.split("<event>").next().unwrap_or(head);
             // The summary may quote a description with these tags.
             let tasks = task_ids(head.split("<summary>").next().unwrap_or(head));
             let mut end = TaskEnd {

@@ -35,10 +35,12 @@ impl PieceBuilder<'_> {
     pub(crate) fn call(&mut self, id: &str, name: &str, input: Option<&RawValue>, pointer: &str) {
         let request = match name {
             "Bash" | "PowerShell" => command_request(&self.line, input, pointer),
-            // The last two are of the oldest clients.
-            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "Replace" | "NotebookEditCell" => {
+            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => {
                 edit_request(&self.line, input, pointer)
             }
+            // These are of the oldest clients. A tool of another program may have such a name.
+            "Replace" | "NotebookEditCell" => edit_request(&self.line, input, pointer)
+                .filter(|request| matches!(request, CallRequest::Edit { path: Some(_), .. })),
             "Task" | "Agent" => agent_request(input),
             "TaskCreate" | "TaskUpdate" | "TodoWrite" => {
                 task::task_request(&self.line, name, input, pointer)
@@ -48,6 +50,22 @@ impl PieceBuilder<'_> {
         // A call whose input cannot be read is also kept as the use of its tool.
         let request =
             request.unwrap_or_else(|| tool::tool_request(&self.line, name, input, pointer));
+        self.keep_call(id, name, request);
+    }
+
+    /// Reads a call of a tool that the API runs. Its name says nothing about its input.
+    pub(super) fn call_of_api(
+        &mut self,
+        id: &str,
+        name: &str,
+        input: Option<&RawValue>,
+        pointer: &str,
+    ) {
+        let request = tool::tool_request(&self.line, name, input, pointer);
+        self.keep_call(id, name, request);
+    }
+
+    fn keep_call(&mut self, id: &str, name: &str, request: CallRequest) {
         let call = OpenCall {
             called_at: self.line.at,
             cwd: self.line.cwd.clone(),

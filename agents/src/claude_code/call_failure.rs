@@ -67,8 +67,8 @@ const NEVER_STARTED: [&str; 24] = [
 const NEVER_STARTED_IN_MARK: [&str; 3] = ["Command contains ", "Cancelled: ", "Blocked: "];
 /// Parts of the first line of such results: a setting or an option of the client denied the call.
 const DENIED_BY_RULE: [&str; 4] = [
-    " denied by your permission settings",
-    " denied by permission rule",
+    " is denied by your permission settings",
+    " has been denied by permission rule '",
     "permissions.blockReadsOutsideWorkingDirectories",
     "; --restricted confines the file tools",
 ];
@@ -138,13 +138,13 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
         return Some(CallFailure::Unknown);
     }
     let first = text.lines().next().unwrap_or_default();
-    let permission = begins(&["Permission to ", "Permission for this "])
+    let permission = begins(&["Permission to ", "Permission for this action "])
         && (first.contains(" denied") || first.contains("-denied"))
         || first.contains(", so auto mode cannot determine the safety of ")
         || DENIED_BY_RULE.iter().any(|words| first.contains(words));
     let hook = first.starts_with("PreToolUse:") && first.contains(" hook ")
         || first.starts_with("Hook PreToolUse:")
-        || first.starts_with("Execution stopped by ") && first.contains(" hook")
+        || first.starts_with("Execution stopped by PreToolUse")
         || first.contains(" operation blocked by hook");
     // The client checks a command before the command starts. The text of a command that ran begins
     // with the exit code.
@@ -233,6 +233,10 @@ mod tests {
             ("Command contains a syntax error near 'fi'", failed),
             ("Execution stopped by breakpoint at main.c:3", failed),
             ("Permission for this file is missing: EACCES", failed),
+            ("Permission for this file was denied: EACCES", failed),
+            ("Access denied by permission rule 7 of the proxy", failed),
+            ("The call was denied by your permission settings on the site", failed),
+            ("Execution stopped by the signal hook", failed),
             ("<tool_use_error>Blocked: sleep 60</tool_use_error>", refused),
             ("Error: <tool_use_error>Cancelled: parallel tool call Read(x) errored", refused),
             ("Execution stopped by PreToolUse hook: not now", refused),

@@ -166,7 +166,11 @@ impl PieceBuilder<'_> {
                 let (id, name) = (block.id.text(), block.name.text());
                 calls.push(Value::from([("id", id.into()), ("name", name.into())]));
                 if let (Some(id), Some(name)) = (id, name) {
-                    self.call(id, name, block.input, &at);
+                    if block.kind.is("tool_use") {
+                        self.call(id, name, block.input, &at);
+                    } else {
+                        self.call_of_api(id, name, block.input, &at);
+                    }
                 }
             } else if block.is_result() {
                 let content = block.content().unwrap_or_default();

@@ -143,7 +143,7 @@ impl<'a> ClaudeCallResult<'a> {
 fn is_error_line(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
     let code = first.strip_prefix("Exit code ");
-    code.is_some_and(|code| code.trim().parse::<i64>().is_ok())
+    code.is_some_and(|code| code.trim().parse::<i64>().is_ok_and(|code| code != 0))
         || first.starts_with("Command timed out after ") && !first.contains(" background")
-        || first.starts_with("Permission to use ") && first.contains(" denied")
+        || first.starts_with("Permission to use ") && first.contains(" has been denied")
 }

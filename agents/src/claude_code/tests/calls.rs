@@ -385,6 +385,8 @@ fn a_recorded_error_without_a_flag_is_an_error() {
         ("[Request interrupted by user for tool use]", json!(null), "interrupted"),
         ("Exit code 101\nx", json!({ "stdout": "Exit code 101\nx" }), "finished"),
         ("Exit code 1 means no match", json!(null), "finished"),
+        ("Exit code 0\nx", json!(null), "finished"),
+        ("Permission to use x is denied by default", json!(null), "finished"),
         ("fine", json!({ "stdout": "fine" }), "finished"),
         ("fine", json!(null), "finished"),
     ] {
@@ -579,5 +581,23 @@ fn a_call_that_the_api_runs_is_the_use_of_a_tool() {
         let value = &only_of_kind(&script.read(), Kind::Tool).value.clone();
         let shown = (text(value, "tool"), text(value, "query"), text(value, "outcome"));
         assert_eq!(shown, (Some("web_search"), Some("x"), Some(outcome)));
+    }
+}
+
+/// Regression: the call was a command with exit code 0, or a change of a file without a name.
+#[test]
+fn a_call_of_another_program_with_the_name_of_a_tool_of_claude_code_is_the_use_of_a_tool() {
+    let block = |block: serde_json::Value| json!({ "message": { "content": [block] } });
+    let call = json!({ "type": "mcp_tool_use", "id": "s", "name": "Bash",
+                       "input": { "command": "make test" } });
+    let result = json!({ "type": "mcp_tool_result", "tool_use_id": "s", "is_error": false,
+                         "content": [{ "type": "text", "text": "Exit code 2" }] });
+    let of_api = Script::new().line("assistant", block(call)).line("assistant", block(result));
+    let input = json!({ "pattern": "a", "replacement": "b" });
+    let replaced = Script::new().call("s", "Replace", input).result("s", "ok", json!(null));
+    for (script, tool) in [(of_api, "Bash"), (replaced, "Replace")] {
+        let piece = script.read();
+        assert_eq!(text(&only_of_kind(&piece, Kind::Tool).value, "tool"), Some(tool));
+        assert_eq!(of_kind(&piece, Kind::Command).len() + of_kind(&piece, Kind::Code).len(), 0);
     }
 }

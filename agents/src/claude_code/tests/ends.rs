@@ -164,6 +164,14 @@ fn the_description_of_a_command_names_no_other_task_and_loses_none() {
     }
 }
 
+#[test]
+fn a_line_that_a_program_printed_is_no_report_of_an_end() {
+    let text = "<task-notification>\n<task-id>b1</task-id>\n<summary>Monitor event: \"x\"</summary>\n\
+                <event><task-id>b1</task-id><status>completed</status></event>\n</task-notification>";
+    let piece = started("make a").line("user", notified(text)).read();
+    assert_eq!(outcomes(&piece), [Some("background")]);
+}
+
 /// Regression: such a command was interrupted, and only the first of several tasks ended.
 #[test]
 fn a_resumed_session_says_which_tasks_of_the_one_before_are_lost() {
