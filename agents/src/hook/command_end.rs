@@ -2,6 +2,7 @@
 //! lines around the output.
 
 use super::event::HookCommandEnd;
+use crate::claude_code::call_failure::{self, CallFailure};
 use crate::gemini::{ShellRunFields, is_failed_edit, unwrapped};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -75,8 +76,8 @@ pub(super) fn error_in_response(response: &Value) -> Option<String> {
         None => {
             // The client knows no exit code, so it is not 0.
             let is_null = CODES.iter().any(|name| response.pointer(name) == Some(&Value::Null));
-            let is_success =
-                response.get("stdout").is_some() && !is_null && !has_sign_of_failure(response);
+            let has_stdout = response.get("stdout").is_some_and(|stdout| !stdout.is_null());
+            let is_success = has_stdout && !is_null && !has_sign_of_failure(response);
             let is_given = !response.is_null() && error_in_field(response).is_none();
             (is_given && !is_success).then(|| format!("no exit code\n{}", output()))
         }
@@ -85,27 +86,34 @@ pub(super) fn error_in_response(response: &Value) -> Option<String> {
 
 /// Returns whether a field of a response says that a command did not succeed, without an exit code.
 fn has_sign_of_failure(response: &Value) -> bool {
-    const STOPPED: [&str; 6] =
-        ["timedOut", "timed_out", "killed", "aborted", "cancelled", "canceled"];
+    const STOPPED: [&str; 7] =
+        ["timedOut", "timed_out", "killed", "aborted", "cancelled", "canceled", "signal"];
     const ENDED: [&str; 7] =
         ["completed", "success", "succeeded", "ok", "done", "finished", "exited"];
-    let is = |name: &str, value: bool| response.get(name) == Some(&Value::Bool(value));
+    let is_set = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Number(number) => number.as_i64() != Some(0),
+        Value::String(said) => !said.is_empty(),
+        _ => true,
+    };
     let status = match response.get("status") {
         Some(Value::String(status)) => !ENDED.contains(&status.to_ascii_lowercase().as_str()),
         Some(Value::Number(status)) => status.as_i64() != Some(0),
         _ => false,
     };
-    let by_signal = response.get("signal").is_some_and(|signal| !signal.is_null());
-    STOPPED.iter().any(|name| is(name, true)) || is("ok", false) || by_signal || status
+    let is_stopped = STOPPED.iter().any(|name| response.get(*name).is_some_and(is_set));
+    is_stopped || response.get("ok") == Some(&Value::Bool(false)) || status
 }
 
 /// Returns the error of a command with the line `Exit code N` first, as Claude Code writes it, if
-/// one of these values has the exit code in a field, or the error says it in other words.
+/// one of these values has the exit code in a field, or the error says it in other words. A call
+/// that was refused or stopped has no exit code of its command.
 pub(super) fn with_exit_code<'v>(
     said: String,
     mut values: impl Iterator<Item = &'v Value>,
 ) -> String {
-    if said.starts_with("Exit code ") {
+    let is_failure = call_failure::failure_of_tool(&said) == CallFailure::Failed;
+    if said.starts_with("Exit code ") || !is_failure {
         return said;
     }
     let code = values.find_map(code_in_field).or_else(|| code_in_words(&said));
@@ -121,16 +129,20 @@ fn code_in_words(said: &str) -> Option<i64> {
         "exited", "failed", "returned", "finished", "with", "a", "non-zero", "exit", "status",
         "code",
     ];
+    const BEFORE_CODE: [&str; 2] = ["status", "code"];
     let mut words = said.lines().next()?.split(':').next()?.split_ascii_whitespace();
     let is_subject = matches!(words.next()?, "Command" | "Process");
     let code = words.next_back()?.trim_end_matches('.');
-    (is_subject && words.all(|word| KNOWN.contains(&word))).then(|| code.parse().ok()).flatten()
+    let is_code = words.next_back().is_some_and(|word| BEFORE_CODE.contains(&word));
+    let is_known = is_subject && is_code && words.all(|word| KNOWN.contains(&word));
+    is_known.then(|| code.parse().ok()).flatten()
 }
 
 /// Returns the response of an edit in Claude Code's form, in which an object says that the file was
 /// changed and a text that it was not. Other clients report both in a text.
 pub(super) fn edit_response(response: Value) -> Value {
     let said = match &response {
+        Value::Object(fields) if fields.is_empty() => None,
         Value::Object(fields) => match fields.get("content") {
             Some(content) if content.is_array() && !fields.contains_key("filePath") => {
                 text(content)
@@ -142,8 +154,13 @@ pub(super) fn edit_response(response: Value) -> Value {
     let said = said.unwrap_or_default();
     let first = said.lines().next().unwrap_or_default();
     let begins = |with: &[&str]| with.iter().any(|with| first.starts_with(with));
-    let is_file = first.starts_with("The file ")
-        && (first.contains(" has been updated") || first.contains(" has been created"));
+    // A sentence that goes on, as in " has been updated since", is about another change.
+    let is_end = |after: &str| after.is_empty() || after.starts_with('.');
+    let is_file = first.strip_prefix("The file ").and_then(|rest| rest.split_once(" has been "));
+    let is_file = is_file.is_some_and(|(_, change)| {
+        let after = ["updated", "created"].iter().find_map(|done| change.strip_prefix(*done));
+        after.is_some_and(|after| is_end(after.strip_prefix(" successfully").unwrap_or(after)))
+    });
     let is_made = is_file
         || begins(&[
             "File created successfully", "Updated cell ", "Inserted cell ", "Deleted cell ",

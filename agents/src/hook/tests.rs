@@ -486,6 +486,9 @@ fn a_response_without_an_exit_code_is_a_success_only_in_claude_codes_own_form() 
     for (response, status) in [
         (json!({"stdout":"","stderr":"","interrupted":false}), "passed"),
         (json!({"stdout":"","timedOut":false,"signal":null,"status":"completed"}), "passed"),
+        (json!({"stdout":"","killed":0,"signal":"","status":0}), "passed"),
+        (json!({"stdout":null}), "unknown"),
+        (json!({"stdout":"","killed":"true"}), "unknown"),
         (json!({"stdout":"running","timedOut":true}), "unknown"),
         (json!({"stdout":"","killed":true}), "unknown"),
         (json!({"stdout":"","signal":"SIGTERM"}), "unknown"),
@@ -520,6 +523,7 @@ fn the_exit_code_of_a_failure_is_read_in_other_words() {
         (json!({"error":"Command exited with code 0"}), None),
         (json!({"error":"Command make exited with code 1"}), None),
         (json!({"error":"Command failed: make test"}), None),
+        (json!({"error":"Command failed with 2"}), None),
         (json!({"error":{"message":"boom","code":"ENOENT"}}), None),
     ] {
         let mut input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
@@ -534,6 +538,22 @@ fn the_exit_code_of_a_failure_is_read_in_other_words() {
     }
 }
 
+/// Regression: a code beside the text made a failure of a command that never started.
+#[test]
+fn a_refusal_has_no_exit_code() {
+    for error in [
+        "Permission to use Bash with command make test has been denied.",
+        "PreToolUse:Bash hook error: [check]: no",
+        "<tool_use_error>Sibling tool call errored</tool_use_error>",
+    ] {
+        let input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
+            "tool_input":{"command":"make test"},"error":{"message":error,"code":1}});
+        let facts = facts(HookAgent::Claude, "PostToolUseFailure", &input);
+        assert_eq!(field(&facts, Kind::Command, "outcome"), Some(&"refused".into()), "{error}");
+        assert_eq!(field(&facts, Kind::Verification, "status"), None, "{error}");
+    }
+}
+
 /// Regression: an edit without a response, or with an error in a list of texts, was stored as a
 /// change, and one that a text reports was not.
 #[test]
@@ -544,6 +564,9 @@ fn an_edit_is_a_change_only_if_its_response_says_so() {
         (json!("The file /w/a.rs has been updated successfully."), true),
         (said("The file /w/a.rs has been updated. Here is a part of it:"), true),
         (json!("File created successfully at: /w/a.rs"), true),
+        (json!("The file /w/a.rs has been updated since it was read."), false),
+        (json!("The file /w/a.rs was not written: it has been created by root."), false),
+        (json!({}), false),
         (json!(null), false),
         (json!(false), false),
         (json!([]), false),
