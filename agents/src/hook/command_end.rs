@@ -98,11 +98,17 @@ fn has_sign_of_failure(response: &Value) -> bool {
     };
     let status = match response.get("status") {
         Some(Value::String(status)) => !ENDED.contains(&status.to_ascii_lowercase().as_str()),
-        Some(Value::Number(status)) => status.as_i64() != Some(0),
         _ => false,
     };
+    // Such as `statusCode` and `exit-code`. It is not known what the number means.
+    let is_number = |(name, value): (&String, &Value)| {
+        let name = name.to_ascii_lowercase();
+        (name.ends_with("code") || name.ends_with("status"))
+            && !matches!(code(value), None | Some(0))
+    };
+    let has_number = response.as_object().is_some_and(|fields| fields.iter().any(is_number));
     let is_stopped = STOPPED.iter().any(|name| response.get(*name).is_some_and(is_set));
-    is_stopped || response.get("ok") == Some(&Value::Bool(false)) || status
+    is_stopped || response.get("ok") == Some(&Value::Bool(false)) || status || has_number
 }
 
 /// Returns the error of a command with the line `Exit code N` first, as Claude Code writes it, if
@@ -142,7 +148,7 @@ fn code_in_words(said: &str) -> Option<i64> {
 /// changed and a text that it was not. Other clients report both in a text.
 pub(super) fn edit_response(response: Value) -> Value {
     let said = match &response {
-        Value::Object(fields) if fields.is_empty() => None,
+        Value::Object(fields) if fields.is_empty() || has_sign_of_failure(&response) => None,
         Value::Object(fields) => match fields.get("content") {
             Some(content) if content.is_array() && !fields.contains_key("filePath") => {
                 text(content)
