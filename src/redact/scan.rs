@@ -167,6 +167,7 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
         form,
         runs: ScanMemory::default(),
         names_until: 0,
+        token_bytes: 0..0,
         key: 0..0,
         seen: 0..0,
         cookies: 0..0,
@@ -206,6 +207,8 @@ struct TextScan<'a> {
     runs: ScanMemory,
     /// End of the name examined last: a name is examined once, whatever words it contains.
     names_until: usize,
+    /// The rest of the bytes of a token that was looked for last, after a hint.
+    token_bytes: Range<usize>,
     /// The private key examined last: another that begins inside of it is part of it.
     key: Range<usize>,
     /// The text last examined as a whole: a value of a program, or a text with several secrets.
@@ -275,7 +278,7 @@ impl TextScan<'_> {
         match rule.place {
             TokenPlacement::Hint => {
                 let token = self.token(number, rule, word.start, is_distinctive(text, word));
-                token.or_else(|| cut_token(text, rule, word))
+                token.or_else(|| cut_token(text, rule, word, &mut self.token_bytes))
             }
             TokenPlacement::Word => {
                 let from = word_start(text, word.start);
@@ -479,9 +482,16 @@ impl TextScan<'_> {
 }
 
 /// Returns the beginning of a token with this hint that was cut: dots or a note of the cut follow.
-/// It must have most of a token, and look generated.
-fn cut_token(text: &[u8], rule: &TokenRule, hint: &Range<usize>) -> Option<SecretFinding> {
+/// It must have most of a token, and look generated. `examined` is the range of the bytes of a token
+/// that the last call examined.
+fn cut_token(
+    text: &[u8],
+    rule: &TokenRule,
+    hint: &Range<usize>,
+    examined: &mut Range<usize>,
+) -> Option<SecretFinding> {
     const MIN_BYTES: usize = 16;
+    const MAX_BYTES: usize = 256;
     const MARKS: [&str; 5] = ["...", "\u{2026}", "[...", "[trunc", "[\u{2026}"];
     /// Names and paths have these beginnings too.
     const COMMON: [&[u8]; 16] = [
@@ -495,8 +505,11 @@ fn cut_token(text: &[u8], rule: &TokenRule, hint: &Range<usize>) -> Option<Secre
         return None;
     }
     let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    let end = hint.end + byte_text::run(text, hint.end, 256, is_of_token);
-    let value = text.get(hint.end..end)?;
+    if !examined.contains(&hint.end) {
+        *examined = hint.end..hint.end + byte_text::run(text, hint.end, text.len(), is_of_token);
+    }
+    let end = examined.end;
+    let value = text.get(hint.end..end).filter(|value| value.len() <= MAX_BYTES)?;
     let mut after = text.get(end..)?;
     for line_end in ["\r", "\n", "\n", "\\n", "\\n"] {
         after = after.strip_prefix(line_end.as_bytes()).unwrap_or(after);
