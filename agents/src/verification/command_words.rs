@@ -3,7 +3,6 @@
 
 use super::check_plan::{EchoedLine, file_name};
 use super::visibility::OutputFilter;
-use forge_store::shell::ShellWord;
 use forge_store::shell::syntax_tree::{ShellCommand, ShellNode};
 
 /// Commands that are assumed to succeed, so they do not explain a failure of the command line.
@@ -199,9 +198,8 @@ pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, 
         let tested = match exit_code_variable(pair.last()) {
             Some((name, of_first)) => {
                 let later = items.get(at + 2..).unwrap_or_default();
-                let before = if of_first { with_pipefail(before) } else { Some(before.clone()) };
-                let tested = before.and_then(|before| with_test_of_variable(later, &before, &name));
-                tested.map(|tested| (tested, 3))
+                let tested = with_test_of_variable(later, before, &name);
+                tested.filter(|_| !of_first).map(|tested| (tested, 3))
             }
             None => with_test(test, before, "?").map(|tested| (tested, 2)),
         };
@@ -223,21 +221,6 @@ pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, 
 fn is_read_in_list(item: &(ShellNode, bool)) -> bool {
     program_of(&item.0).is_some_and(|program| is_echo(program) || program == "wait")
         || exit_code_variable(Some(item)).is_some()
-}
-
-/// Returns a part that fails if the first program of this pipeline or command failed: a pipeline
-/// with `set -o pipefail` before it. The other programs after a check hardly ever fail.
-fn with_pipefail(node: &ShellNode) -> Option<ShellNode> {
-    match node {
-        ShellNode::Command(_) => return Some(node.clone()),
-        ShellNode::Pipe(_) => {}
-        _ => return None,
-    }
-    let words = ["set", "-o", "pipefail"];
-    let words = words.map(|text| ShellWord { text: text.to_owned(), ..ShellWord::default() });
-    let set = ShellCommand { words: words.into(), ..ShellCommand::default() };
-    let items = vec![(ShellNode::Command(set), false), (node.clone(), false)];
-    Some(ShellNode::Subshell(Box::new(ShellNode::List(items))))
 }
 
 /// The maximum number of parts that are searched for a variable.
@@ -292,12 +275,11 @@ fn with_test(node: &ShellNode, before: &ShellNode, name: &str) -> Option<ShellNo
             else {
                 return None;
             };
-            let before = match *code {
-                code if is_variable(Some(&code), name) => before.clone(),
-                code if name == "?" && is_first_code(code) => with_pipefail(before)?,
-                _ => return None,
-            };
-            let failed = ShellNode::Not(Box::new(before));
+            // A test of `PIPESTATUS` proves nothing: zsh does not have this variable.
+            if !is_variable(Some(code), name) {
+                return None;
+            }
+            let failed = ShellNode::Not(Box::new(before.clone()));
             match *operator {
                 // The exit code is that of the test, not that of the command.
                 "-eq" | "=" | "==" => Some(ShellNode::Not(Box::new(failed))),
