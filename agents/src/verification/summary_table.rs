@@ -44,6 +44,9 @@ const OUT_OF_MEMORY: &str = r"^FATAL ERROR: .*JavaScript heap out of memory";
 /// How .NET and MSVC report an error: `a.cs(3,5): error CS0103: `.
 const NUMBERED_ERROR: &str = r"(?:^|: )error [A-Z]{1,8}\d{1,5}: ";
 
+/// How MSBuild reports an error: with the project at the end.
+const PROJECT_ERROR: &str = r": error [A-Z]{1,8}\d{1,5}: .*\[[^\]]+proj(?:::[^\]]*)?\]$";
+
 /// What tools print after the summary of a run.
 pub(super) static TRAILERS: &[&str] = &[
     // Jest, Vitest, node, Bun
@@ -586,6 +589,7 @@ summaries! {
     );
     DOTNET_TEST = summary(
         &[
+            (PROJECT_ERROR, Failed),
             (NUMBERED_ERROR, OneFailure),
             (r"^\s+Failed \S.* \[(?:< )?\d+ m?s\]$", OneFailure),
             (r"^(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+\d+", Counts(Part)),
@@ -600,6 +604,7 @@ summaries! {
     );
     DOTNET_BUILD = summary(
         &[
+            (PROJECT_ERROR, Failed),
             (NUMBERED_ERROR, OneFailure),
             (r"^\s*Build (?:FAILED\.|failed with \d+ error)", Failed),
             (r"^\s*Build succeeded(?:\.| in | with \d+ warning)", Passed(Run)),

@@ -1331,6 +1331,13 @@ fn a_line_that_reports_one_failure_is_enough() {
         ("phpunit | head -1", "There was 1 failure:", "failed"),
         ("dotnet test | head -1", "  Failed A.Tests.Adds [12 ms]", "failed"),
         ("dotnet build | head -1", "/w/a.fs(3,5): error FS0039: x [/w/a.fsproj]", "failed"),
+        // The tests of another project passed.
+        (
+            "dotnet test | tail",
+            "/w/b.cs(3,5): error CS0103: x [/w/b.csproj]\n\
+             Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 1 ms",
+            "failed",
+        ),
         ("mvn compile | head -1", "[ERROR] /w/src/A.java:[3,5] cannot find symbol", "failed"),
         ("./gradlew test | grep FAILED", "> Task :app:test FAILED", "failed"),
         ("sbt compile | head -1", "[error] /w/A.scala:3:5: not found: value b", "failed"),
