@@ -921,6 +921,7 @@ summaries! {
     /// Test programs of C and C++: GoogleTest, Catch2, doctest, Boost.
     CPP_TEST = summary(
         &[
+            (r"^\[  FAILED  \] \d+ tests?, listed below:$", Failed),
             (r"^\[  FAILED  \] ", OneFailure),
             (r"^(?:\[doctest\] )?test cases: .*\b[1-9]\d* failed(?: \||$)", Failed),
             (r"^\*\*\* [1-9]\d* failures? (?:is|are) detected ", Failed),

@@ -1350,6 +1350,13 @@ fn a_line_that_reports_one_failure_is_enough() {
         ("ctest | tail -2", "The following tests FAILED:\n\t  3 - foo (Failed)", "failed"),
         ("make test | tail -2", "[  PASSED  ] 2 tests.\n[  FAILED  ] A.Adds", "failed"),
         ("make test | tail -1", "[  PASSED  ] 2 tests.", "passed"),
+        // The second of two programs passed.
+        (
+            "make test | tail",
+            "[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] A.Adds\n\n \
+             1 FAILED TEST\n[  PASSED  ] 3 tests.",
+            "failed",
+        ),
         ("make test | tail -1", "test cases: 3 | 2 passed | 1 failed", "failed"),
         ("make test | tail -1", "test cases: 3 | 2 passed | 1 failed as expected", "unknown"),
         ("npm run build | tail -1", "✓ built in 1.23s", "passed"),
