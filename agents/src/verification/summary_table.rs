@@ -149,8 +149,8 @@ summaries! {
         ..summary(
             &[
                 (r"^error\[E\d+\]: ", OneFailure),
-                (r"^error: (?:could not compile|aborting due to|unused|unreachable|this|these) ", Failed),
-                (r"^error: (?:the|use of|called|redundant|needless|unneeded|missing|expected) ", Failed),
+                (r"^error: (?:could not compile|aborting due to|unused|unreachable|these) ", Failed),
+                (r"^error: (?:use of|called|redundant|needless|unneeded|expected) ", Failed),
                 (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
             ],
             "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",

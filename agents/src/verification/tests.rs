@@ -1305,6 +1305,8 @@ fn a_line_that_reports_one_failure_is_enough() {
         ("cargo test 2>&1 | grep FAILED | head -1", "test tests::adds ... FAILED", "failed"),
         ("cargo clippy 2>&1 | head -1", "error: unused import: `std::fs`", "failed"),
         ("cargo clippy 2>&1 | head -1", "warning: unused import: `std::fs`", "unknown"),
+        ("cargo clippy | tail -1", "error: the lock file a needs to be updated", "unknown"),
+        ("cargo clippy | tail -1", "error: the option `Z` is only accepted on nightly", "unknown"),
         ("make build | head -1", "error: unused import: `std::fs`", "unknown"),
         ("cargo nextest run | head -1", "        FAIL [   0.005s] a tests::adds", "failed"),
         ("cargo nextest run | head -1", "  TRY 1 FAIL [   0.005s] a tests::adds", "unknown"),
