@@ -26,7 +26,9 @@ pub(super) fn statuses(
     }
     let texts = summary::lines(ended.output);
     let lines: Vec<&str> = texts.iter().map(|line| &**line).collect();
-    let texts = lines.iter().map(|line| line.trim()).collect();
+    // Some shells print the option of `echo -e` too.
+    let texts = lines.iter().map(|line| line.trim());
+    let texts = texts.flat_map(|line| [line, line.strip_prefix("-e ").unwrap_or(line)]).collect();
     let judge =
         CheckJudge { plan, ended, visible: recorded_visibility(&lines), lines: &lines, texts };
     if judge.not_parsed() {

@@ -328,16 +328,16 @@ impl CheckPlanBuilder {
                 let visible = !command.redirected && !context.redirected && !context.piped;
                 let text = arguments.join(" ");
                 let text = command_words::last_line_of_echo(&text);
-                // Some shells replace escapes also without `-e`. Cmdlets do not print options.
+                // Some shells replace escapes also without `-e`.
                 plain &= !text.contains('\\');
-                plain &= name == "echo" || !arguments.iter().any(|word| word.starts_with('-'));
                 let printed = text.trim();
                 // The output is compared line by line, so a text with a line break is not found.
                 let is_line = plain && visible && !printed.is_empty() && !printed.contains('\n');
                 if is_line && !context.repeats {
                     self.events.push(OutputEvent::Marker(printed.to_owned()));
                 }
-                return match is_line && !text.starts_with('-') {
+                // The arguments of a cmdlet may have options and several values.
+                return match is_line && name == "echo" && !text.starts_with('-') {
                     true => ExitCodeTree::Echo(printed.to_owned()),
                     false => ExitCodeTree::Zero,
                 };

@@ -553,6 +553,10 @@ fn every_check_of_a_list_has_its_own_status() {
         ("cargo test || echo $'a\\nb'", 0, "a\nb", "1:unknown"),
         ("cargo test || echo 'a\nb'", 0, "a\nb", "1:unknown"),
         ("cargo test || Write-Host BAD -ForegroundColor Red", 0, "x\nBAD", "1:unknown"),
+        ("cargo test || Write-Output a BAD", 0, "x\na\nBAD", "1:unknown"),
+        // The shell prints the option too.
+        ("cargo test || echo -e BAD", 0, "x\n-e BAD", "1:unknown"),
+        ("cargo test || echo -e BAD", 0, "x", "1:passed"),
         // In some shells, `echo` replaces an escape.
         (r#"cargo test || echo "\nBAD""#, 0, "x\n\nBAD", "1:unknown"),
     ] {
