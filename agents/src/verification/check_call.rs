@@ -4,8 +4,8 @@ use super::CheckKind;
 use super::summary::SummaryPatterns;
 use super::target;
 use super::tools::{
-    CHECK_WORDS, CheckTool, DirectNames, ExitCodeMeaning, FORMAT_WORDS, OTHER_WORDS, SCRIPT_WORDS,
-    SCRIPTS, ScriptTool, TOOLS,
+    CHECK_WORDS, CheckTool, DirectNames, ExitCodeMeaning, FORMAT_WORDS, MAKING_WORDS, OTHER_WORDS,
+    SCRIPT_WORDS, SCRIPTS, ScriptTool, TOOLS,
 };
 use super::wrapper::{self, InnerCommand};
 use forge_store::shell::is_assignment;
@@ -591,10 +591,10 @@ fn check_of(scripts: &ScriptTool, name: &str) -> Option<CheckKind> {
 pub(super) fn script_check(name: &str) -> Option<CheckKind> {
     let parts = parts(name);
     let has = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
-    if has(OTHER_WORDS) {
+    let checks = has(CHECK_WORDS);
+    if has(OTHER_WORDS) || !checks && has(MAKING_WORDS) {
         return None;
     }
-    let checks = has(CHECK_WORDS);
     let known =
         parts.iter().flat_map(|part| SCRIPT_WORDS.iter().filter(move |(word, _)| word == part));
     let format = (checks && has(FORMAT_WORDS)).then_some(CheckKind::Lint);

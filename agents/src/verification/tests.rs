@@ -198,6 +198,7 @@ fn known_commands_are_found_at_any_position() {
         ("gradle :a:dependencies --configuration testRuntimeClasspath", ""),
         ("rake db:test:prepare", ""),
         ("npm run generate:types", ""),
+        ("make verify-codegen", "make verify-codegen"),
         ("forge test -vvv", "forge test"),
         ("ls; git status", ""),
         ("echo 'cargo test'", ""),

@@ -97,8 +97,13 @@ pub(super) const FORMAT_WORDS: &[&str] =
 pub(super) const OTHER_WORDS: &[&str] = &[
     "watch", "start", "serve", "server", "dev", "clean", "deps", "install", "setup", "update",
     "updates", "data", "env", "image", "push", "deploy", "publish", "open", "ui", "up", "down",
-    "logs", "prepare", "create", "seed", "reset", "migrate", "generate", "gen", "codegen",
-    "download", "print",
+    "logs",
+];
+/// Words that show that a script makes something. It is a check only with one of [`CHECK_WORDS`]:
+/// `verify-codegen`.
+pub(super) const MAKING_WORDS: &[&str] = &[
+    "prepare", "create", "seed", "reset", "migrate", "generate", "gen", "codegen", "download",
+    "print",
 ];
 
 const fn tool(
