@@ -1317,6 +1317,8 @@ fn a_line_that_reports_one_failure_is_enough() {
         ("cargo nextest run | head -1", "  TRY 1 FAIL [   0.005s] a tests::adds", "unknown"),
         ("go test ./... | head -1", "panic: test timed out after 5s", "failed"),
         ("go test ./... | head -1", "./a_test.go:3:2: undefined: b", "failed"),
+        ("go test ./... | head -1", "./a_test.go:3:2: not enough arguments in call", "failed"),
+        ("go test ./... | head -1", "./a.go:3:2: warning: 'f' is deprecated", "unknown"),
         ("go test ./... | head -1", "    a_test.go:12: note", "unknown"),
         (
             "go test -v . 2>&1 | tail -4",
