@@ -63,6 +63,8 @@ pub(super) struct SummaryMatches {
     /// Whether everything passed: no line reports a failure, and enough of the output is visible
     /// for the scope of a line that reports a pass.
     pub(super) passed: bool,
+    /// Whether a line that reports a pass follows a line that reports one failure.
+    pub(super) mixed: bool,
 }
 
 /// The maximum length of a summary line, in bytes.
@@ -163,6 +165,7 @@ impl SummaryMatcher {
                     one_failures.push(number);
                 }
                 Some(LineVerdict::Passed(reach)) => {
+                    found.mixed |= !one_failures.is_empty();
                     one_failures.clear();
                     if number < from {
                         continue;

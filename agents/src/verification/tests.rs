@@ -1327,6 +1327,13 @@ fn a_line_that_reports_one_failure_is_enough() {
         ),
         ("pytest | head -1", "=========== FAILURES ===========", "failed"),
         ("pytest -s | tail -2", "=== FAILURES ===\n=== 2 passed in 0.10s ===", "passed"),
+        // One of several runs failed.
+        ("make a-lint | tail -2", "a.py:3: error: x\nAll checks passed!", "unknown"),
+        (
+            "for d in a b; do pytest $d | grep -E ':FAILED|passed'; done",
+            "=== FAILURES ===\n=== 2 passed in 0.10s ===",
+            "unknown",
+        ),
         ("pytest -v | head -1", "tests/test_a.py::test_b FAILED      [ 33%]", "failed"),
         ("pytest -v | head -1", "tests/test_a.py::test_b RERUN       [ 33%]", "unknown"),
         ("python -m unittest | head -1", "FAIL: test_a (tests.A.test_a)", "failed"),
