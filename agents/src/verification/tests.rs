@@ -1432,6 +1432,8 @@ fn printed_texts_separate_the_output_of_checks() {
             "1:unknown 2:unknown",
         ),
         (tsc, format!("A\nB\n{files}"), "1:passed 2:passed"),
+        // The first number may be a count.
+        ("flake8 --count a | tail; echo $?", "3\n0".to_owned(), "1:unknown"),
         (tsc, format!("A\na.ts(3,7): error TS2322: x\nB\n{files}"), "1:failed 2:passed"),
         ("npx tsc 2>&1 | head -20; echo done", "done".to_owned(), "1:passed"),
         ("npx tsc 2>&1 | head -20; ls", "a".to_owned(), "1:unknown"),
