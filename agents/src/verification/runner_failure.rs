@@ -100,7 +100,7 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
     says(
         &["pytest", "py.test"],
-        r"^ERROR: (?:usage: |(?:file or directory )?not found: )|^INTERNALERROR> |^ImportError while loading conftest ",
+        r"^ERROR: (?:usage: |file or directory not found: |not found: \S+::)|^INTERNALERROR> |^ImportError while loading conftest ",
     ),
 ];
 

@@ -1396,6 +1396,8 @@ fn a_line_that_reports_one_failure_is_enough() {
         ),
         ("terraform test | tail -1", "Failure! 2 passed, 1 failed.", "failed"),
         ("pytest a | tail -2", "ERROR: file or directory not found: a\n", "error"),
+        ("pytest a::b | tail -1", "ERROR: not found: /w/a::b", "error"),
+        ("pytest -s | head -2", "ERROR: not found: user 3\n.", "unknown"),
         ("pytest --foo | tail -2", "ERROR: usage: pytest [options]\npytest: error: x", "error"),
     ] {
         assert_eq!(status(line, 0, output), expected, "{line}: {output}");
