@@ -86,9 +86,10 @@ fn is_mark_of_shortening(line: &str) -> bool {
     let Some(word) = WORDS.iter().find(|word| low.contains(**word)) else { return false };
     let counts = UNITS.iter().any(|unit| low.contains(&format!("{unit}{word}")))
         && low.bytes().any(|byte| byte.is_ascii_digit());
+    let is_bare = low.trim_matches(|it: char| !it.is_ascii_alphanumeric()) == *word;
     let is_mark = low.starts_with(['[', '<', '(', '.', '…'])
         && SUBJECTS.iter().any(|subject| low.contains(subject));
-    counts || is_mark || low.contains("tool truncated output")
+    counts || is_bare || is_mark || low.contains("tool truncated output")
 }
 
 /// What is known about the run of a command line.

@@ -1456,6 +1456,7 @@ fn printed_texts_separate_the_output_of_checks() {
 fn every_mark_of_a_shortened_output_is_recognised() {
     for mark in [
         "[... omitted 120 of 400 lines ...]",
+        "... [truncated] ...",
         "[... Observation truncated due to length ...]",
         "<elided_chars>\n12345 characters elided\n</elided_chars>",
         "... [CONTENT TRUNCATED] ...",
