@@ -457,8 +457,11 @@ impl OutcomeSolver<'_> {
         let any = |ways: &PossibleEnds| ways.all().map(|way| way.outcomes);
         let before = together(others.iter().map(any));
         if decides != PipeCode::AnyFailed {
+            // zsh does not set `PIPESTATUS`: an `exit` with it then ends with the code 0.
+            let may_be_unset = decides == PipeCode::First && first.is_none();
+            let zero = if may_be_unset { either(last.zero, last.nonzero) } else { last.zero };
             return PossibleEnds {
-                zero: with_outcomes(last.zero, before),
+                zero: with_outcomes(zero, before),
                 nonzero: with_outcomes(last.nonzero, before),
                 ..PossibleEnds::default()
             };
