@@ -3,6 +3,7 @@
 use super::check_call::CheckCall;
 use super::visibility::OutputFilter;
 use forge_store::shell::syntax_tree::ChainOperator;
+use std::collections::BTreeMap;
 
 /// A part of a command line, for computing its exit code.
 #[derive(Debug)]
@@ -186,19 +187,8 @@ impl CheckPlan {
             OutputEvent::Marker(_) => false,
         };
         let at = self.events.iter().position(is_own)?;
-        // A text that the line prints several times is in the order of its echoes.
-        let line_of = |number: usize| -> Option<usize> {
-            let OutputEvent::Marker(text) = self.events.get(number)? else { return None };
-            let is_same = |event: &&OutputEvent| match event {
-                OutputEvent::Marker(other) => other == text,
-                _ => false,
-            };
-            let printed = lines.iter().enumerate().filter(|(_, line)| line.trim() == text);
-            let printed: Vec<usize> = printed.map(|(line, _)| line).collect();
-            let before = self.events.iter().take(number).filter(is_same).count();
-            let as_many = self.events.iter().filter(is_same).count() == printed.len();
-            printed.get(before).copied().filter(|_| as_many)
-        };
+        let marked = self.marked_lines(lines);
+        let line_of = |number: usize| marked.get(number).copied().flatten();
         let start = (0..at).rev().find_map(|number| Some((number, line_of(number)?)));
         let mut later = at + 1..self.events.len();
         let end = later.find_map(|number| Some((number, line_of(number)?)));
@@ -228,6 +218,36 @@ impl CheckPlan {
             }
             _ => None,
         }
+    }
+
+    /// Returns the line of each event that prints a fixed text. The texts that are the same are in
+    /// the order of their events. If there are more or fewer lines than events, they have no lines.
+    fn marked_lines(&self, lines: &[&str]) -> Vec<Option<usize>> {
+        let mut events: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (number, event) in self.events.iter().enumerate() {
+            if let OutputEvent::Marker(text) = event {
+                events.entry(text.as_str()).or_default().push(number);
+            }
+        }
+        let mut printed: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (number, line) in lines.iter().enumerate() {
+            if events.contains_key(line.trim()) {
+                printed.entry(line.trim()).or_default().push(number);
+            }
+        }
+        let mut marked = vec![None; self.events.len()];
+        for (text, events) in events {
+            let printed = printed.remove(text).unwrap_or_default();
+            if printed.len() != events.len() {
+                continue;
+            }
+            for (event, line) in events.into_iter().zip(printed) {
+                if let Some(marked) = marked.get_mut(event) {
+                    *marked = Some(line);
+                }
+            }
+        }
+        marked
     }
 
     /// Whether an `echo` of the command line prints this line.

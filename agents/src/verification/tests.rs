@@ -1558,6 +1558,10 @@ fn long_outputs_and_lines_are_handled() {
         let line = format!("cargo test; {}", test.repeat(20_000));
         assert_eq!(status(&line, 0, "x"), "unknown");
     }
+    // Regression: each printed text was searched for in all lines.
+    let line = format!("pytest a 2>&1; {}pytest b 2>&1; ls", "echo m; ".repeat(2_000));
+    let output = "x\n".repeat(20_000);
+    assert_eq!(ended(&line, "finished", Some(0), &output), "1:unknown 2:unknown");
     assert_eq!(names(&"cargo test;".repeat(100)).len(), check_plan::MAX_CHECKS);
 }
 
