@@ -38,6 +38,10 @@ const RUBY_COVERAGE: &str =
 const FILE_ERROR: &str =
     r"^\S+\.(?:[chm]|cc|cpp|cxx|hh|hpp|mm|cu|java|swift|zig|hs):\d+(?::\d+)?: (?:fatal )?error: ";
 
+/// How Go reports an error in a file. The C compiler also prints `warning:` and `note:` about lines
+/// of these files.
+const GO_ERROR: &str = r"^(?:vet: )?\S+\.go:\d+:\d+: (?:[^wn]|w[^a]|n[^o]|no[^t]|not[^e])";
+
 /// What Node prints when it has no memory left.
 const OUT_OF_MEMORY: &str = r"^FATAL ERROR: .*JavaScript heap out of memory";
 
@@ -170,8 +174,7 @@ summaries! {
         &[
             (r"^panic: (?:test timed out after |runtime error: )", OneFailure),
             (r#"^\{"Time":.*"Action":"fail""#, OneFailure),
-            // The C compiler also warns about lines of these files.
-            (r"^(?:vet: )?\S+\.go:\d+:\d+: (?:[^wn]|w[^a]|n[^o]|no[^t]|not[^e])", OneFailure),
+            (GO_ERROR, OneFailure),
             (r"^FAIL$", Failed),
             (r"^FAIL\t\S+", Failed),
             (r"^\s*--- FAIL: \S+ \(\d", Failed),
@@ -197,10 +200,7 @@ summaries! {
         "SUCCESS! -- 3 Passed | 0 Failed | 0 Pending | 0 Skipped",
         "FAIL! -- 2 Passed | 1 Failed | 0 Pending | 0 Skipped",
     );
-    GO_BUILD = silent(
-        &[(r"^(?:vet: )?\S+\.go:\d+:\d+: ", Failed), (r"^# \S+\.\S+/\S+", Failed)],
-        "./a.go:3:2: undefined: b",
-    );
+    GO_BUILD = silent(&[(GO_ERROR, Failed)], "./a.go:3:2: undefined: b");
     GOFMT = SummaryPatterns {
         in_scripts: false,
         ..silent(&[(r"^(?:diff (?:-u )?)?\S+\.go(?:\.orig \S+)?$", Failed)], "a.go")
@@ -217,7 +217,7 @@ summaries! {
             "1 issues:",
         )
     };
-    GO_LINT = silent(&[(r"^\S+\.go:\d+:\d+: .+$", Failed)], "a.go:3:2: this value is never used (SA4006)");
+    GO_LINT = silent(&[(GO_ERROR, Failed)], "a.go:3:2: this value is never used (SA4006)");
     PYTEST = summary(
         &[
             (r"^=+ (?:FAILURES|ERRORS) =+$", OneFailure),

@@ -1320,6 +1320,13 @@ fn a_line_that_reports_one_failure_is_enough() {
         ("go test ./... | head -1", "./a_test.go:3:2: undefined: b", "failed"),
         ("go test ./... | head -1", "./a_test.go:3:2: not enough arguments in call", "failed"),
         ("go test ./... | head -1", "./a.go:3:2: warning: 'f' is deprecated", "unknown"),
+        ("go build ./... | head -1", "./a.go:3:2: warning: 'f' is deprecated", "unknown"),
+        ("go build ./... | tail", "# a.com/b/c\nc.c:3:5: warning: unused", "unknown"),
+        (
+            "make test | tail",
+            "# a.com/b/c\nc.c:3:5: warning: unused\nok  \ta.com/b/c\t0.1s",
+            "passed",
+        ),
         ("go test ./... | head -1", "    a_test.go:12: note", "unknown"),
         (
             "go test -v . 2>&1 | tail -4",
