@@ -577,10 +577,14 @@ fn full_name<'n>(scripts: &ScriptTool, name: &'n str) -> &'n str {
 
 fn check_of(scripts: &ScriptTool, name: &str) -> Option<CheckKind> {
     let name = full_name(scripts, name);
-    // The path of a project does not say what its task does.
-    let name = match scripts.programs.first() {
-        Some(&"gradle") => name.rsplit(':').next().unwrap_or(name),
-        Some(&"nx") => name.split(':').nth(1).unwrap_or(name),
+    // The path of a project does not say what its task does. A task of nx may have a colon in its
+    // name: `test:integration`.
+    let is_task = |name: &str| SCRIPT_WORDS.iter().any(|(word, _)| *word == name);
+    let name = match (scripts.programs.first(), name.split_once(':')) {
+        (Some(&"gradle"), _) => name.rsplit(':').next().unwrap_or(name),
+        (Some(&"nx"), Some((project, task))) if !is_task(project) => {
+            task.split(':').next().unwrap_or(task)
+        }
         _ => name,
     };
     let own = scripts.names.iter().find(|(own, _)| *own == name);

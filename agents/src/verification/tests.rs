@@ -191,6 +191,8 @@ fn known_commands_are_found_at_any_position() {
         ("./gradlew :test-data:clean", ""),
         ("nx run server:test:ci", "nx run server:test:ci"),
         ("nx run test-app:serve", ""),
+        ("nx run-many -t test:integration", "nx run-many test:integration"),
+        ("nx run test:serve", ""),
         ("npm run jest", "npm run jest"),
         ("bun run jest", "jest"),
         ("poetry run mypy a", "mypy"),
