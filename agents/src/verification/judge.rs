@@ -398,7 +398,9 @@ impl CheckJudge<'_> {
             let text = line.trim();
             text.is_empty() || self.plan.prints(line) && text.parse::<i64>().is_err()
         };
-        let silent = call.summary.is_some_and(|summary| summary.silent);
+        // A tool that took too long also prints nothing.
+        let limited = call.runners.iter().any(|it| matches!(it.as_str(), "timeout" | "gtimeout"));
+        let silent = call.summary.is_some_and(|summary| summary.silent) && !limited;
         if silent
             && printed.is_some_and(|lines| lines.iter().all(is_blank))
             && !place.goes_on

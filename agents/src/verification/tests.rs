@@ -1449,6 +1449,7 @@ fn printed_texts_separate_the_output_of_checks() {
         (tsc, format!("A\na.ts(3,7): error TS2322: x\nB\n{files}"), "1:failed 2:passed"),
         ("npx tsc 2>&1 | head -20; echo done", "done".to_owned(), "1:passed"),
         ("npx tsc 2>&1 | head -20; ls", "a".to_owned(), "1:unknown"),
+        ("timeout 9 npx tsc 2>&1 | head -20; echo done", "done".to_owned(), "1:unknown"),
         // The check may not have run.
         ("[ -d web ] && npx tsc | head -20; echo done", "done".to_owned(), "1:unknown"),
         ("[ -d web ] && npx tsc | head -20; true", String::new(), "1:unknown"),
