@@ -482,7 +482,7 @@ impl TextScan<'_> {
 }
 
 /// Returns the beginning of a token with this hint that was cut: dots or a note of the cut follow.
-/// It must have most of a token, and look generated. `examined` is the range of the bytes of a token
+/// It must have most of a token, and look generated. `examined` is the range of the bytes of tokens
 /// that the last call examined.
 fn cut_token(
     text: &[u8],
