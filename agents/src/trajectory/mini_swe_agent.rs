@@ -295,7 +295,7 @@ impl<'a> MiniSweReader<'a> {
         }
         if !actions.is_empty() {
             self.stopped_by = None;
-            self.end_unnamed();
+            self.end_unanswered("unknown");
         }
         for (number, action) in actions {
             let Some(line) = action.command.0 else { continue };
@@ -343,7 +343,7 @@ impl<'a> MiniSweReader<'a> {
     ) {
         let Some((text, pointer)) = content else { return };
         let Some(range) = block(&text) else { return };
-        self.end_unnamed();
+        self.end_unanswered("unknown");
         let line = text.get(range.clone()).unwrap_or_default().to_owned();
         let command = long_text::part(&text, range, self.place, || format!("{base}{pointer}"));
         let pending = PendingCommand {
@@ -432,21 +432,13 @@ impl<'a> MiniSweReader<'a> {
         self.run.command(moment, ended);
     }
 
-    /// Ends the waiting commands, which get no result, with this outcome.
+    /// Ends the waiting commands with this outcome. They get no result: the results follow their
+    /// commands before the next command begins.
     fn end_unanswered(&mut self, outcome: &'static str) {
         while let Some(pending) = self.waiting.pop_front() {
             let at = pending.moment.clone();
             self.end(&at, pending, outcome, None, ("", ""), FieldMap::new());
         }
-    }
-
-    /// Ends the waiting commands that no result can name any more, as the next command begins.
-    fn end_unnamed(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        let (named, unnamed) = waiting.into_iter().partition(|pending| pending.call.is_some());
-        self.waiting = unnamed;
-        self.end_unanswered("unknown");
-        self.waiting = named;
     }
 
     /// Records that the person refused the waiting commands.
@@ -503,36 +495,33 @@ fn block(text: &str) -> Option<Range<usize>> {
         ("<bash_code>", "</bash_code>"),
         ("<mswea_bash_command>", "</mswea_bash_command>"),
     ];
-    let mut found = None;
+    let mut found: Vec<Range<usize>> = Vec::new();
     for (begin, end) in BLOCKS {
         let mut from = 0;
         while let Some(at) = text.get(from..).and_then(|rest| rest.find(begin)) {
             from += at + begin.len();
             let rest = text.get(from..)?;
             // Only space can be on the line of a fence, as in "```bash" but not in "```shell".
-            let opened = if *end == FENCE { rest.find('\n') } else { Some(0) };
-            let Some(opened) = opened.filter(|at| rest.get(..*at).is_some_and(is_blank)) else {
+            let after = rest.trim_start_matches(|c: char| c.is_whitespace() && c != '\n');
+            if *end == FENCE && !after.starts_with('\n') {
                 continue;
-            };
+            }
+            let opened = if *end == FENCE { rest.len() - after.len() } else { 0 };
             let Some(body) = rest.get(opened..).and_then(|rest| rest.get(..rest.find(end)?)) else {
                 break;
             };
             let start = from + opened + body.len() - body.trim_start().len();
             from += opened + body.len();
-            if is_blank(body) {
-                continue;
+            if !body.trim().is_empty() {
+                found.push(start..start + body.trim().len());
             }
-            if found.is_some() {
-                return None;
-            }
-            found = Some(start..start + body.trim().len());
         }
     }
-    found
-}
-
-fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
+    // A block inside another one is a part of its text.
+    found.sort_by_key(|block| block.start);
+    let mut blocks = found.into_iter();
+    let first = blocks.next()?;
+    blocks.all(|block| block.start < first.end).then_some(first)
 }
 
 /// How a command ended, parsed from its result.

@@ -168,6 +168,12 @@ fn a_block_of_code_is_found_in_each_form() {
         ("```shell\nmake\n```", None),
         ("```bash\nmake", None),
         ("```bash\nmake\n```\n<bash_code>ls</bash_code>", None),
+        // Regression: a block inside a block was a second command, or the only one.
+        ("```bash\necho '<bash_code>ls</bash_code>'\n```", Some("echo '<bash_code>ls</bash_code>'")),
+        (
+            "<bash_code>cat <<E\n```bash\nls\n```\nE\n</bash_code>",
+            Some("cat <<E\n```bash\nls\n```\nE"),
+        ),
     ] {
         let piece = first_version(&[("assistant", text)]);
         let found: Vec<_> = commands(&piece).into_iter().map(|(line, ..)| line).collect();
@@ -215,6 +221,22 @@ fn a_result_ends_only_the_command_that_it_names() {
         {"role": "tool", "tool_call_id": "c9", "content": "", "extra": {"returncode": 0}},
     ]}));
     assert_eq!(commands(&piece), [("ls", "unknown", None)]);
+}
+
+/// Regression: the result of the second command was that of the first one. With many commands
+/// without a result, a run was read in quadratic time.
+#[test]
+fn a_command_without_a_result_is_unknown_when_the_next_one_begins() {
+    let call = |line: &str| {
+        json!({"role": "assistant", "content": "", "extra": {"actions": [{"command": line, "tool_call_id": "c1"}]}})
+    };
+    let piece = piece(&json!({"messages": [
+        {"role": "user", "content": "fix it"},
+        call("make"),
+        call("ls"),
+        {"role": "tool", "tool_call_id": "c1", "content": "", "extra": {"returncode": 0}},
+    ]}));
+    assert_eq!(commands(&piece), [("make", "unknown", None), ("ls", "finished", Some(0))]);
 }
 
 #[test]
