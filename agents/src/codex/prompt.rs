@@ -56,7 +56,7 @@ const INJECTED: [&str; 23] = [
 
 /// Warnings that older versions added to the conversation as user messages, the texts before the
 /// summary of a compacted conversation, and the requests for a summary or a review.
-const WARNINGS: [&str; 8] = [
+const WARNINGS: [&str; 9] = [
     "Warning: The maximum number of unified exec processes",
     "Warning: apply_patch was requested via ",
     "Warning: Your account was flagged",
@@ -64,7 +64,8 @@ const WARNINGS: [&str; 8] = [
     "You were originally given instructions from a user over one or more turns.",
     "You have exceeded the maximum number of tokens, please stop coding",
     "You are performing a CONTEXT CHECKPOINT COMPACTION.",
-    "The following is the Codex agent history ",
+    "The following is the Codex agent history whose request action you are assessing",
+    "The following is the Codex agent history added since your last approval assessment",
 ];
 
 /// Whether Codex itself wrote this text in the person's name. A `<` at its beginning proves
@@ -102,17 +103,21 @@ fn injected_element(text: &str) -> Option<&str> {
     name.or_else(|| is_instructions().then_some(word))
 }
 
-/// Whether a text only frames an attachment, or takes the place of one that Codex could not read.
+/// Whether a text takes the place of an image that Codex could not read.
+fn is_unread_image(text: &str) -> bool {
+    let text = text.trim();
+    let forms = [
+        ("Codex could not read the local image at `", "`: "),
+        ("Codex cannot attach image at `", "`: unsupported image "),
+        ("Image located at `", "` is invalid: "),
+    ];
+    !text.contains('\n')
+        && forms.iter().any(|(begin, middle)| text.starts_with(begin) && text.contains(middle))
+}
+
+/// Whether a text only frames an attachment.
 fn is_frame(text: &str) -> bool {
     let text = text.trim();
-    let unread = [
-        "Codex could not read the local image at `",
-        "Codex cannot attach image at `",
-        "Image located at `",
-    ];
-    if !text.contains('\n') && unread.iter().any(|begin| text.starts_with(begin)) {
-        return ["`: ", "` is invalid: "].iter().any(|middle| text.contains(middle));
-    }
     text == "</image>"
         || text == "<image>"
         || (text.starts_with("<image name=") && text.ends_with('>'))
@@ -183,7 +188,9 @@ pub(super) fn typed_in_message(
             Some(kind) if kind != "unknown" => kind == "user" || kind.starts_with("user."),
             _ => !is_injected(&text),
         };
-        if by_person && !is_frame(&text) && !text.trim().is_empty() {
+        // A person can ask about such a text, but then it is the only block.
+        let added = is_frame(&text) || (items.len() > 1 && is_unread_image(&text));
+        if by_person && !added && !text.trim().is_empty() {
             texts.push((index, text, pointer));
         }
     }

@@ -271,3 +271,18 @@ fn the_text_in_place_of_an_image_is_no_prompt() {
         assert_eq!(prompts(&read(&script.concat())), ["what is it?"], "{unread}");
     }
 }
+
+/// Regression: each of these prompts was lost.
+#[test]
+fn a_question_about_a_text_of_codex_is_a_prompt() {
+    for typed in [
+        "Codex could not read the local image at `a.png`: No such file. Why?",
+        "Image located at `a.png`: describe it",
+        "The following is the Codex agent history of yesterday. Why did it fail?",
+    ] {
+        let script = [meta(), message_line(1, &[typed], &[])];
+        assert_eq!(prompts(&read(&script.concat())), [typed]);
+    }
+    let script = [meta(), message_line(1, &["Image located at `a.png`: describe it", "now"], &[])];
+    assert_eq!(prompts(&read(&script.concat())), ["Image located at `a.png`: describe it\nnow"]);
+}

@@ -169,7 +169,10 @@ fn a_block_of_code_is_found_in_each_form() {
         ("```bash\nmake", None),
         ("```bash\nmake\n```\n<bash_code>ls</bash_code>", None),
         // Regression: a block inside a block was a second command, or the only one.
-        ("```bash\necho '<bash_code>ls</bash_code>'\n```", Some("echo '<bash_code>ls</bash_code>'")),
+        (
+            "```bash\necho '<bash_code>ls</bash_code>'\n```",
+            Some("echo '<bash_code>ls</bash_code>'"),
+        ),
         (
             "<bash_code>cat <<E\n```bash\nls\n```\nE\n</bash_code>",
             Some("cat <<E\n```bash\nls\n```\nE"),
@@ -227,9 +230,7 @@ fn a_result_ends_only_the_command_that_it_names() {
 /// without a result, a run was read in quadratic time.
 #[test]
 fn a_command_without_a_result_is_unknown_when_the_next_one_begins() {
-    let call = |line: &str| {
-        json!({"role": "assistant", "content": "", "extra": {"actions": [{"command": line, "tool_call_id": "c1"}]}})
-    };
+    let call = |line: &str| json!({"role": "assistant", "content": "", "extra": {"actions": [{"command": line, "tool_call_id": "c1"}]}});
     let piece = piece(&json!({"messages": [
         {"role": "user", "content": "fix it"},
         call("make"),
