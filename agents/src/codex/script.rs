@@ -41,7 +41,9 @@ fn tool_places(script: &str) -> Vec<usize> {
             '/' if rest.starts_with("/*") => {
                 length = rest.find("*/").map_or(rest.len(), |end| end + 2);
             }
-            '/' if "(,=:[!&|?{};+".contains(before) => length = quoted_length(rest),
+            '/' if "(,=:[!&|?{};>".contains(before) || is_after_keyword(script, at) => {
+                length = quoted_length(rest);
+            }
             '"' | '\'' => length = quoted_length(rest),
             '`' => in_template = true,
             '{' => {
@@ -74,6 +76,18 @@ fn tool_places(script: &str) -> Vec<usize> {
         at += length;
     }
     places
+}
+
+/// Whether the code before this place ends with a keyword, so that a `/` here begins a regular
+/// expression.
+fn is_after_keyword(script: &str, at: usize) -> bool {
+    const KEYWORDS: [&str; 4] = ["return", "typeof", "case", "in"];
+    let before = script.get(..at).unwrap_or_default().trim_end();
+    KEYWORDS.iter().any(|keyword| {
+        before.strip_suffix(*keyword).is_some_and(|rest| {
+            !rest.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.'))
+        })
+    })
 }
 
 /// Returns the length of a text or regular expression that begins with its quote. If its line has
@@ -244,6 +258,14 @@ mod tests {
                 "const a = b.replace(/[\"/]/g, ''), c = tools.exec_command({cmd: 'make'})",
                 one("make", None),
             ),
+            // Regression: the quote in an expression hid the command after it.
+            ("a.some(b => /[`'\"]/.test(b)); tools.exec_command({cmd: 'make'})", one("make", None)),
+            (
+                "f = a => { return /`/.test(a) }\ntools.exec_command({cmd: 'make'})",
+                one("make", None),
+            ),
+            ("a = i++ / 2; tools.exec_command({cmd: 'make'})", one("make", None)),
+            ("a = login / 2; tools.exec_command({cmd: 'make'}) // /", one("make", None)),
             ("const a = 'open\ntools.exec_command({cmd: 'make'})", one("make", None)),
             ("const a = b / c; tools.exec_command({cmd: 'make'}) // d", one("make", None)),
         ] {
