@@ -206,11 +206,13 @@ pub(crate) fn is_failed_edit(answer: &str) -> bool {
 /// Whether a call with this status and result changed its file. A call can be cancelled after it
 /// did so.
 fn is_edit_made(status: &str, answer: &str) -> bool {
+    const MADE: &[&str] = &[
+        "Successfully overwrote ", "Successfully created ", "Successfully modified ",
+        "Created new file: ",
+    ];
     match status {
         "success" => !is_failed_edit(answer),
-        "cancelled" => {
-            answer.starts_with("Successfully ") || answer.starts_with("Created new file: ")
-        }
+        "cancelled" => MADE.iter().any(|begin| answer.starts_with(begin)),
         _ => false,
     }
 }

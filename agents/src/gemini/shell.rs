@@ -38,9 +38,6 @@ const NOT_STARTED: &[&str] = &[
     "Command substitution using ",
     "Command(s) not in the allowed commands list.",
     "Command(s) not on the allowed commands list.",
-    "Command cannot be empty.",
-    "Could not identify command root to obtain permission",
-    "Directory cannot be absolute.",
     "Invalid parameters provided.",
     "params must have required property ",
     "Path not in workspace",
@@ -56,10 +53,21 @@ pub(super) fn not_started(answer: &str) -> bool {
         || (answer.starts_with("Command '")
             && (answer.contains("' is blocked by configuration")
                 || answer.contains("' is not in the allowed commands list")))
+        || is_unknown_tool(answer)
+}
+
+/// Whether the result of a shell call says that the command or its directory cannot be used. The
+/// answer of another tool may begin so.
+fn is_unusable(answer: &str) -> bool {
+    const BEGINS: &[&str] = &[
+        "Command cannot be empty.",
+        "Could not identify command root to obtain permission",
+        "Directory cannot be absolute.",
+    ];
+    BEGINS.iter().any(|begin| answer.starts_with(begin))
         || (answer.starts_with("Directory '")
             && (answer.contains("' is not a registered workspace directory")
                 || answer.contains("' is not within any of the registered workspace directories")))
-        || is_unknown_tool(answer)
 }
 
 /// Whether the answer says that the client has no tool with the name that the model called.
@@ -85,7 +93,8 @@ pub(super) fn ended<'t>(
         output: inside.clone(),
     };
     let first = first_line(text);
-    if not_started(text) || error.is_some_and(not_started) {
+    let is_refused = |answer: &str| not_started(answer) || is_unusable(answer);
+    if is_refused(text) || error.is_some_and(is_refused) {
         return end(REFUSED);
     }
     if first.starts_with("Command ")
@@ -349,6 +358,8 @@ mod tests {
     #[test]
     fn the_output_of_a_program_is_not_a_refusal() {
         assert!(!not_started("Output: Tool execution denied by policy"));
+        // Regression: the use of another tool whose answer begins so was refused.
+        assert!(!not_started("Directory '/x' is not a registered workspace directory."));
         assert_eq!(
             ended("success", "Output: Command timed out\nProcess Group PGID: 1", None).outcome,
             "finished"

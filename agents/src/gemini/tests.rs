@@ -572,6 +572,7 @@ fn an_edit_is_made_if_its_result_says_so() {
     let cancelled = "[Operation Cancelled] User cancelled tool execution.";
     for (status, output, is_made) in [
         ("cancelled", "Successfully modified file: /w/a.rs (1 replacements).", true),
+        ("cancelled", "Successfully cancelled.", false),
         ("cancelled", "Created new file: /w/a.rs with provided content.", true),
         ("cancelled", "File not found: /w/a.rs", false),
         ("success", "File not found: /w/a.rs", false),
