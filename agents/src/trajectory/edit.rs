@@ -53,11 +53,16 @@ fn first_command(action: &str) -> Option<(Option<String>, Vec<String>)> {
     None
 }
 
-/// Returns this path below the directory, if the path is relative and the directory is known.
+/// Returns this path below the directory, if the path is relative and the directory is known. That
+/// of `cd -` or `cd $DIR` is not.
 fn within(directory: Option<&str>, path: &str) -> String {
     let below = path.strip_prefix("./").unwrap_or(path);
     match directory {
-        Some(directory) if !path.starts_with('/') => {
+        Some(directory)
+            if !path.starts_with('/')
+                && !directory.starts_with(['-', '~'])
+                && !directory.contains('$') =>
+        {
             format!("{}/{below}", directory.trim_end_matches('/'))
         }
         _ => path.to_owned(),
@@ -219,6 +224,10 @@ mod tests {
                 Some(("str_replace_editor", Some("/r/b.py"))),
             ),
             ("cd /r\ncreate /q/b.py", Some(("create", Some("/q/b.py")))),
+            // Regression: the path of a file began with `-` or a variable.
+            ("cd - && create b.py", Some(("create", Some("b.py")))),
+            ("cd ~ && create b.py", Some(("create", Some("b.py")))),
+            ("cd $HOME/x && create b.py", Some(("create", Some("b.py")))),
             ("cd /r; ls && str_replace_editor create /r/b.py", None),
             ("str_replace_editor view /r/b.py", None),
             ("str_replace_editor create", None),
