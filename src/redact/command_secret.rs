@@ -318,17 +318,7 @@ pub(super) fn find(
         }
         CommandPlace::Quoted(number) => quoted(text, end, number)?,
         CommandPlace::Argument(number) => argument(text, end, number)?,
-        CommandPlace::Changed => {
-            let line = line_before(text, start);
-            let equals = line.iter().position(|byte| *byte == b'=')?;
-            let name = line.get(..equals)?.trim_ascii_end();
-            let quotes = name.iter().rev().take_while(|byte| b"\"\\".contains(byte)).count();
-            let name = name.get(..name.len() - quotes)?.to_ascii_lowercase();
-            if !name.ends_with(b"password") {
-                return None;
-            }
-            next_word(text, end)
-        }
+        CommandPlace::Changed => changed(text, start, end)?,
         CommandPlace::Capitals => {
             if text.get(start..end)?.iter().any(u8::is_ascii_lowercase) {
                 return None;
@@ -338,17 +328,7 @@ pub(super) fn find(
         CommandPlace::Phrase => return phrase(text, end),
         CommandPlace::Header => header(text, start, end)?,
         CommandPlace::Sentence => return sentence(text, start, end),
-        CommandPlace::SentencePart => {
-            let line = text.get(end..text.len().min(end + 64))?;
-            let line = line.split(|byte| *byte == b'\n').next()?;
-            let is = line.windows(4).position(|four| four == b" is ").map(|at| at + 4);
-            let colon = line.windows(2).position(|two| two == b": ").map(|at| at + 2);
-            let from = end + is.into_iter().chain(colon).min()?;
-            let range = without_signs(text, &next_word(text, from))?;
-            let value = text.get(range.clone())?;
-            let is_code = value.iter().any(|byte| b"([{<".contains(byte));
-            (!is_code && short::looks_random(value)).then_some(range)?
-        }
+        CommandPlace::SentencePart => sentence_part(text, end)?,
         CommandPlace::Label => label(text, start, end)?,
         CommandPlace::Input => input(text, start, end)?,
         CommandPlace::Md5 => {
@@ -365,6 +345,29 @@ pub(super) fn find(
     let is_variable = value.starts_with(b"$") && !value[1..].iter().any(u8::is_ascii_lowercase);
     (value.len() >= 6 && !is_variable && short::is_password(value))
         .then_some(SecretFinding { range, kind: "password" })
+}
+
+/// Returns the new value of a password in a plan: `password = "old" -> "new"`.
+fn changed(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+    let line = line_before(text, start);
+    let equals = line.iter().position(|byte| *byte == b'=')?;
+    let name = line.get(..equals)?.trim_ascii_end();
+    let quotes = name.iter().rev().take_while(|byte| b"\"\\".contains(byte)).count();
+    let name = name.get(..name.len() - quotes)?.to_ascii_lowercase();
+    name.ends_with(b"password").then(|| next_word(text, end))
+}
+
+/// Returns the generated value after the first ` is ` or colon of the rest of a line.
+fn sentence_part(text: &[u8], end: usize) -> Option<Range<usize>> {
+    let line = text.get(end..text.len().min(end + 64))?;
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let is = line.windows(4).position(|four| four == b" is ").map(|at| at + 4);
+    let colon = line.windows(2).position(|two| two == b": ").map(|at| at + 2);
+    let from = end + is.into_iter().chain(colon).min()?;
+    let range = without_signs(text, &next_word(text, from))?;
+    let value = text.get(range.clone())?;
+    let is_code = value.iter().any(|byte| b"([{<".contains(byte));
+    (!is_code && short::looks_random(value)).then_some(range)
 }
 
 /// Returns the text before an offset, up to the beginning of its line.
