@@ -6,7 +6,8 @@ use std::ops::Range;
 /// letter.
 const BITS: usize = 5;
 const LOW: usize = (1 << BITS) - 1;
-const CODES: usize = 1 << (3 * BITS);
+/// The number of codes of three bytes.
+pub(super) const CODES: usize = 1 << (3 * BITS);
 /// The bits of the codes of two and of three bytes.
 const TWO: usize = (1 << (2 * BITS)) - 1;
 const THREE: usize = CODES - 1;

@@ -40,6 +40,8 @@ struct HintTable {
     /// The codes that the beginnings of searched texts can have, each with the index in `texts`;
     /// sorted by code, the longest text first.
     codes: Vec<(usize, usize)>,
+    /// The index in `codes` of the first entry of each code.
+    first_of_code: Vec<u16>,
     /// Finds where a searched text may begin.
     starts: HintStarts,
 }
@@ -100,15 +102,19 @@ impl HintTable {
         });
         let mut codes: Vec<(usize, usize)> = coded.collect();
         codes.sort_by_key(|(code, place)| (*code, Reverse(texts[*place].text.len())));
+        let mut first_of_code = vec![0; hint_starts::CODES];
+        for (number, (code, _)) in codes.iter().enumerate().rev() {
+            first_of_code[*code] = u16::try_from(number).expect("there are some thousand codes");
+        }
         let starts = HintStarts::of(texts.iter().map(|searched| searched.text));
-        Self { texts, codes, starts }
+        Self { texts, codes, first_of_code, starts }
     }
 
     /// Returns the longest searched text at an offset, in any case.
     fn longest_at(&self, text: &[u8], offset: usize) -> Option<&SearchedText> {
         let after = text.get(offset..)?;
         let code = hint_starts::code_of(after);
-        let first = self.codes.partition_point(|(before, _)| *before < code);
+        let first = usize::from(self.first_of_code[code]);
         let of_code = self.codes[first..].iter().take_while(|(same, _)| *same == code);
         of_code.map(|(_, place)| &self.texts[*place]).find(|searched| {
             let length = searched.text.len();
