@@ -304,7 +304,9 @@ impl CheckPlanBuilder {
             "cd" | "pushd" => {
                 if let Some(path) = arguments.iter().find(|word| !word.starts_with('-')) {
                     let from = context.directory.as_deref().unwrap_or(".");
-                    context.directory = Some(target::joined(from, path));
+                    // No system has longer paths.
+                    let directory = target::joined(from, path);
+                    context.directory = Some(directory).filter(|path| path.len() <= 4096);
                 }
                 return ExitCodeTree::Enter;
             }

@@ -1560,7 +1560,10 @@ fn long_outputs_and_lines_are_handled() {
     ] {
         assert_eq!(status("npm test | tail", 0, &output), "unknown");
     }
-    for piece in ["cargo test; ", "cargo test && ", "a | ", "(", "$(", "bash -c ", "sudo ", "a\n"] {
+    const PIECES: [&str; 9] = [
+        "cargo test; ", "cargo test && ", "cd a && ", "a | ", "(", "$(", "bash -c ", "sudo ", "a\n",
+    ];
+    for piece in PIECES {
         CheckCommandLine::from_line(&piece.repeat(20_000));
     }
     // Regression: each of these tests contained all before it, so the stack overflowed.
