@@ -215,22 +215,21 @@ impl CheckJudge<'_> {
         if decisions.iter().any(|it| matches!(it, Err(()) | Ok(Some("unknown")))) {
             let evidence = self.evidence(&decisions);
             let mut allowed = [every; MAX_CHECKS];
-            // No output proves nothing about a check that may not have run.
-            let ran = |check: usize| {
+            for ((check, place), allowed) in checks.iter().enumerate().zip(&mut allowed) {
                 let left = first.as_ref().map_or(every, |left| left.outcomes_of(check));
-                let place = checks.get(check);
-                let found = place.and_then(|place| self.found(check, place));
-                left & NOT_RUN == 0 || found.is_some_and(|found| !found.runs.is_empty())
-            };
-            for (check, allowed) in allowed.iter_mut().enumerate().take(checks.len()) {
+                // No output proves nothing about a check that may not have run.
+                let ran = || {
+                    left & NOT_RUN == 0
+                        || self.found(check, place).is_some_and(|found| !found.runs.is_empty())
+                };
                 *allowed = match (decisions.get(check), evidence.get(check).copied().flatten()) {
-                    (Some(Err(())), Some(true)) if ran(check) => OK,
+                    (Some(Err(())), Some(true)) if ran() => OK,
                     (Some(Err(()) | Ok(Some("unknown"))), Some(false))
                         if printed.get(check) != Some(&Some(0)) =>
                     {
                         FAILED
                     }
-                    _ => first.as_ref().map_or(every, |left| left.outcomes_of(check)),
+                    _ => left,
                 };
             }
             let again = decide(self.solve(allowed).as_ref());
@@ -290,14 +289,16 @@ impl CheckJudge<'_> {
                 && place.call.summary.is_some()
                 && self.lines.iter().any(|line| runner_failure::is_empty_run(line))
         };
-        // Another line than the summary of the run says that there were no tests.
-        let tests = self.lines.iter().filter_map(|line| runner_failure::tests_of_run(line));
-        let fewest = if place.call.summary.is_some() { tests.min() } else { tests.max() };
         let is_run = |line: &usize| {
-            fewest != Some(0)
-                && self.lines.get(*line).is_some_and(|line| !runner_failure::is_empty_run(line))
+            self.lines.get(*line).is_some_and(|line| !runner_failure::is_empty_run(line))
         };
-        let ran = || self.found(check, place).is_some_and(|found| found.runs.iter().any(is_run));
+        let ran = || {
+            // Another line than the summary of the run says that there were no tests.
+            let tests = self.lines.iter().filter_map(|line| runner_failure::tests_of_run(line));
+            let fewest = if place.call.summary.is_some() { tests.min() } else { tests.max() };
+            fewest != Some(0)
+                && self.found(check, place).is_some_and(|found| found.runs.iter().any(is_run))
+        };
         (place.call.may_not_run || says() || empty()) && !ran()
     }
 
