@@ -643,15 +643,12 @@ fn is_name_of_tests(name: &str) -> bool {
 }
 
 /// Returns the check of a project script whose file is named after a check: `./scripts/test.sh`,
-/// `bash ci.sh`.
+/// `ci.sh`.
 fn script_file_call(words: &[&str]) -> Option<CheckCall> {
-    let shell =
-        matches!(words.first().map(|it| it.rsplit('/').next()), Some(Some("bash" | "sh" | "zsh")));
-    let words = if shell { words.get(1..)? } else { words };
     let (file, rest) = words.split_first()?;
     let name = file.rsplit('/').next()?;
     let stem = name.strip_suffix(".sh").or_else(|| name.strip_suffix(".bash"));
-    if stem.is_none() && !(file.contains('/') && !name.contains('.') && !shell) {
+    if stem.is_none() && !(file.contains('/') && !name.contains('.')) {
         return None;
     }
     let stem = stem.unwrap_or(name);
