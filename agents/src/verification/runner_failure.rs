@@ -231,11 +231,14 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
     let known = known.map(|failure| (failure.message, &names));
     known.chain([(NOT_FOUND, &programs)]).any(|(message, names)| {
         let named = message.contains("{}");
+        if !named && !alone {
+            return false;
+        }
         // The names are inserted after the call of `ascii`, which would replace a `\d` in a path.
         let pattern = super::summary::ascii(message).replace("{}", names);
         let Ok(regex) = Regex::new(&pattern) else { return false };
         let count = if named { usize::MAX } else { FIRST_LINES };
-        (named || alone) && filled.clone().take(count).any(|line| regex.is_match(line))
+        filled.clone().take(count).any(|line| regex.is_match(line))
     })
 }
 
