@@ -27,8 +27,8 @@ pub(super) fn statuses(
     let texts = summary::lines(ended.output);
     let lines: Vec<&str> = texts.iter().map(|line| &**line).collect();
     // Some shells print the option of `echo -e` too.
-    let texts = lines.iter().map(|line| line.trim());
-    let texts = texts.flat_map(|line| [line, line.strip_prefix("-e ").unwrap_or(line)]).collect();
+    let without_option = lines.iter().filter_map(|line| line.trim().strip_prefix("-e "));
+    let texts = lines.iter().map(|line| line.trim()).chain(without_option).collect();
     let judge =
         CheckJudge { plan, ended, visible: recorded_visibility(&lines), lines: &lines, texts };
     if judge.not_parsed() {
@@ -98,7 +98,7 @@ struct CheckJudge<'a> {
     ended: &'a RecordedCommandEnd<'a>,
     /// The lines of the output.
     lines: &'a [&'a str],
-    /// The same lines, trimmed.
+    /// The same lines, trimmed, and those that begin with `-e ` also without it.
     texts: HashSet<&'a str>,
     /// Which ends of the output were recorded.
     visible: OutputVisibility,
