@@ -365,16 +365,14 @@ impl OutcomeSolver<'_> {
             return self.part(&item.plan);
         };
         if printed.of_first {
-            return match &item.plan {
+            match &item.plan {
                 ExitCodeTree::Pipe { parts, code: decides } => {
-                    self.pipe(parts, *decides, Some(code))
+                    return self.pipe(parts, *decides, Some(code));
                 }
-                plan @ ExitCodeTree::Check(_) => {
-                    let ways = self.part(plan);
-                    self.with_code(ways, code)
-                }
-                plan => self.part(plan),
-            };
+                // The check is its own first program.
+                ExitCodeTree::Check(_) => {}
+                plan => return self.part(plan),
+            }
         }
         let ways = self.part(&item.plan);
         self.with_code(ways, code)
