@@ -66,6 +66,11 @@ impl ShellContext {
         };
         !self.redirected && self.filters.iter().all(keeps)
     }
+
+    /// Whether this command prints to the output of the line, not to a file or another program.
+    fn shows(&self, command: &ShellCommand) -> bool {
+        !command.redirected && !self.redirected && !self.piped
+    }
 }
 
 #[derive(Default)]
@@ -327,7 +332,7 @@ impl CheckPlanBuilder {
                     self.echoes.extend(echoed_line(command, runs_once));
                 }
                 let mut plain = command.words.iter().all(|word| !word.expands);
-                let visible = !command.redirected && !context.redirected && !context.piped;
+                let visible = context.shows(command);
                 let text = arguments.join(" ");
                 let text = command_words::last_line_of_echo(&text);
                 // Some shells replace escapes also without `-e`.
@@ -345,9 +350,8 @@ impl CheckPlanBuilder {
                 };
             }
             "printf" => {
-                let visible = !command.redirected && !context.redirected && !context.piped;
                 let printed = command_words::printed_by_printf(command);
-                let printed = printed.filter(|_| visible && !context.repeats);
+                let printed = printed.filter(|_| context.shows(command) && !context.repeats);
                 self.events.extend(printed.map(OutputEvent::Marker));
                 return ExitCodeTree::Zero;
             }
