@@ -51,11 +51,11 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
         CallRequest::Command { .. } => command_returned(work, id, &opened, &answer),
         CallRequest::Patch { files } => {
             work.carry.other.codex.end(id);
-            if is_applied(&answer) {
+            let outcome = outcome_of_patch(&answer);
+            if outcome == "finished" {
                 code(work, id, &opened, files);
             } else if let [first, ..] = files.as_slice() {
                 let reason = (!answer.status.part.is_empty()).then(|| answer.shown(&work.line));
-                let outcome = outcome_of_edit_not_made(&answer);
                 tool::edit_not_made(work, id, &first.path, outcome, reason.into());
             }
         }
@@ -69,27 +69,17 @@ fn is_accepted(answer: &CodexCallResult) -> bool {
     matches!(answer.status.outcome, "unknown" | "finished")
 }
 
-/// Whether a result says that its patch was applied.
-fn is_applied(answer: &CodexCallResult) -> bool {
-    match (exit_code_of_patch(answer), answer.status.outcome) {
-        (Some(code), _) => code == 0,
-        (None, "finished") => true,
-        (None, "unknown") => says_applied(answer.output()),
-        _ => false,
-    }
-}
-
-/// Returns how the call of a patch that was not applied ended.
-fn outcome_of_edit_not_made(answer: &CodexCallResult) -> &'static str {
-    match (exit_code_of_patch(answer), answer.status.outcome) {
+/// Returns how the call of a patch ended: `finished` if the result says that the patch was applied.
+fn outcome_of_patch(answer: &CodexCallResult) -> &'static str {
+    let output = answer.output();
+    let code = answer.status.exit_code.or_else(|| call_result::inner_exit_code(output));
+    match (code, answer.status.outcome) {
+        (Some(0), _) => "finished",
         (Some(_), _) | (None, "timed_out") => "failed",
+        (None, "unknown") if says_applied(output) => "finished",
         (None, "background") => "unknown",
         (None, outcome) => outcome,
     }
-}
-
-fn exit_code_of_patch(answer: &CodexCallResult) -> Option<i64> {
-    answer.status.exit_code.or_else(|| call_result::inner_exit_code(answer.output()))
 }
 
 fn says_applied(output: &str) -> bool {
