@@ -269,7 +269,9 @@ fn response(
             tool::searched(work, raw, "", Some(id), tool::CALL);
         }
         "image_generation_call" => tool::image_made(work, raw, "", Some(id), tool::CALL),
-        "tool_search_call" => tool::tools_searched(work, raw, id),
+        "tool_search_call" => {
+            tool::tools_searched(work, raw, payload.call_id.text().unwrap_or(id));
+        }
         "agent_message" => agent::message(work, &payload.author, payload.content),
         _ => {}
     }

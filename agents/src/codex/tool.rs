@@ -198,6 +198,7 @@ struct ReportedToolUse<'a> {
     duration: Option<&'a RawValue>,
     path: LenientText<'a>,
     text: LenientText<'a>,
+    revised_prompt: LenientText<'a>,
 }
 
 /// The result of a call to an MCP server, either as `Ok` or `Err` or with `isError`; also the error
@@ -401,13 +402,13 @@ pub(super) fn image_made(
     source: u8,
 ) {
     let one: ReportedToolUse<'_> = object(Some(raw));
-    let prompt: LenientText<'_> = field(Some(raw), "revised_prompt");
     let Some(id) = one.id.text().or(own_id) else { return };
-    let same = text_hash(&format!("image\n{:?}", prompt.text()));
+    let prompt = one.revised_prompt.text();
+    let same = text_hash(&format!("image\n{prompt:?}"));
     if !work.carry.other.codex.is_news(same, source, work.line.at) {
         return;
     }
-    let prompt = prompt.text().map(|text| work.text(text, format!("{base}/revised_prompt")));
+    let prompt = prompt.map(|text| work.text(text, format!("{base}/revised_prompt")));
     let outcome = outcome_of_status(&one.status);
     let ended = ToolUseEnd { tool: "image_generation", outcome, ..ToolUseEnd::default() };
     used(work, id, fields([("prompt", prompt.into())]), ended);
@@ -415,10 +416,8 @@ pub(super) fn image_made(
 
 /// Records that the model searched the tools that it can call.
 pub(super) fn tools_searched(work: &mut PieceBuilder<'_>, raw: &RawValue, id: &str) {
-    let given: BTreeMap<String, &RawValue> = object(Some(raw));
-    let call: LenientText<'_> = field(Some(raw), "call_id");
-    let value = input_fields(&work.line, given.get("arguments").copied(), "/arguments");
+    let value = input_fields(&work.line, field(Some(raw), "arguments"), "/arguments");
     let outcome = outcome_of_status(&field(Some(raw), "status"));
     let ended = ToolUseEnd { tool: "tool_search", outcome, ..ToolUseEnd::default() };
-    used(work, call.text().unwrap_or(id), value, ended);
+    used(work, id, value, ended);
 }
