@@ -234,9 +234,14 @@ pub(super) fn printed(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Whether the output of a command says that Codex stopped it after its time.
+pub(super) fn says_timed_out(output: &str) -> bool {
+    output.starts_with("command timed out after ")
+}
+
 impl CodexRunStatus {
     fn stop_at_timeout(&mut self, output: &str) {
-        if output.starts_with("command timed out after ") {
+        if says_timed_out(output) {
             self.outcome = "timed_out";
         }
     }

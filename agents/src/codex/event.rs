@@ -87,9 +87,6 @@ struct CompletedItem<'a> {
     kind: LenientText<'a>,
 }
 
-/// The beginning of the output of a command that Codex stopped after its time.
-const TIMEOUT: &str = "command timed out after ";
-
 /// Reads a completed item. `own_id` is the id of a prompt if the item has none. `started_at` is
 /// when the item began. If the line was copied from another session (`copied`), a prompt is
 /// skipped.
@@ -156,9 +153,8 @@ pub(super) fn execution(
         (&one.formatted_output, "formatted_output"),
         (&one.formatted, "formattedOutput"),
     ];
-    let says_timeout =
-        |word: &LenientText<'_>| word.text().is_some_and(|it| it.starts_with(TIMEOUT));
-    let timed_out = texts.iter().any(|(word, _)| says_timeout(word));
+    let timed_out =
+        texts.iter().any(|(word, _)| word.text().is_some_and(call_result::says_timed_out));
     let text = texts.into_iter().find_map(|(word, name)| Some((word.text()?, name)));
     let (text, name) = text.unwrap_or_default();
     let reported = CodexCommandEnd {
