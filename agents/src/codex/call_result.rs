@@ -321,6 +321,13 @@ fn without_head(text: &str) -> CodexRunStatus {
     CodexRunStatus { outcome: "unknown", ..whole }
 }
 
+/// Beginnings of Codex's messages that a call of any tool was not allowed.
+const NOT_ALLOWED: [&str; 3] = [
+    "This action was rejected",
+    "Tool call blocked by ",
+    "The automatic permission approval review did not finish",
+];
+
 /// The range of the reason in a message, if it says that a call did not run.
 fn refusal(text: &str) -> Option<Range<usize>> {
     let begin = text.trim_start();
@@ -337,20 +344,13 @@ fn refusal(text: &str) -> Option<Range<usize>> {
         return Some(from..to);
     }
     let begins = [
-        "exec command rejected",
-        "patch rejected",
-        "rejected: ",
-        "This action was rejected",
-        "approval policy is ",
-        "approval required by policy",
-        "command not allowed",
-        "Command blocked by ",
-        "Tool call blocked by ",
-        "The automatic permission approval review did not finish",
+        "exec command rejected", "patch rejected", "rejected: ", "approval policy is ",
+        "approval required by policy", "command not allowed", "Command blocked by ",
         "MCP tool call blocked",
     ];
+    let mut begins = begins.iter().chain(&NOT_ALLOWED);
     let rejected = begin.starts_with('`') && begin.contains("` rejected: ");
-    let refused = rejected || says_refused(begin) || begins.iter().any(|it| begin.starts_with(it));
+    let refused = rejected || says_refused(begin) || begins.any(|it| begin.starts_with(it));
     refused.then_some(whole)
 }
 
@@ -396,14 +396,10 @@ pub(super) fn is_refused_mcp_call(output: &str) -> bool {
     let text = output.trim().trim_start_matches("[{\"type\":\"text\",\"text\":\"");
     let text = text.trim_start_matches("err: \"");
     let refusals = [
-        "user rejected MCP tool call",
-        "user cancelled MCP tool call",
-        "MCP tool call blocked by ",
-        "Tool call blocked by ",
-        "This action was rejected",
-        "The automatic permission approval review did not finish",
+        "user rejected MCP tool call", "user cancelled MCP tool call", "MCP tool call blocked by ",
     ];
-    text == "rejected by user" || refusals.iter().any(|refusal| text.starts_with(refusal))
+    let mut refusals = refusals.iter().chain(&NOT_ALLOWED);
+    text == "rejected by user" || refusals.any(|refusal| text.starts_with(refusal))
 }
 
 #[cfg(test)]
