@@ -166,7 +166,7 @@ pub(super) fn done(work: &mut PieceBuilder<'_>, call: &GeminiCall<'_>, at: Times
     let todos = arguments.todos.filter(|todos| todos.get().starts_with('['));
     match (name, todos) {
         ("run_shell_command", _) => command(work, (id, call), &arguments, &call_result, base),
-        ("replace" | "write_file" | "edit", _) if is_edit_made(status, &call_result.text) => {
+        _ if tool::is_edit(name) && is_edit_made(status, &call_result.text) => {
             edit(work, (id, call), &arguments, &display, base);
         }
         ("write_todos", Some(list)) if status == "success" => write_todos(work, list, base),

@@ -37,14 +37,18 @@ struct GeminiQuestion<'a> {
     question: LenientText<'a>,
 }
 
+/// Whether the tool with this name changes a file.
+pub(super) fn is_edit(name: &str) -> bool {
+    matches!(name, "replace" | "write_file" | "edit")
+}
+
 /// Adds the fact of a tool use.
 pub(super) fn used(work: &mut PieceBuilder<'_>, used: &GeminiToolUse<'_>) {
     let text = &used.result.text;
     let refused = refused(used);
-    let is_edit = matches!(used.name, "replace" | "write_file" | "edit");
     let outcome = match used.status {
         _ if refused.is_some() => REFUSED,
-        "success" if is_edit => "failed",
+        "success" if is_edit(used.name) => "failed",
         "success" => "finished",
         "cancelled" => "interrupted",
         _ => "failed",
