@@ -72,11 +72,11 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
         #[serde(borrow)]
         answers: BTreeMap<String, &'a RawValue>,
     }
-    let answer_list: Option<CodexAnswers<'_>> = parse_object(answer);
-    let Some(answer_list) = answer_list.filter(|_| !questions.is_empty()) else {
+    if questions.is_empty() {
         return Value::Null;
-    };
-    let answers = answer_list.answers.into_iter().map(|(name, chosen)| {
+    }
+    let Some(CodexAnswers { answers }) = parse_object(answer) else { return Value::Null };
+    let answers = answers.into_iter().map(|(name, chosen)| {
         let chosen: LenientList<LenientText<'_>> = field(Some(chosen), "answers");
         let texts = chosen.0.iter().filter_map(|text| text.0.as_deref());
         let text = long_text::join(texts);
