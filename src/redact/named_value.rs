@@ -206,7 +206,8 @@ pub(super) fn value_after(
     let gap = cursor.at;
     let spaces = cursor.spaces();
     let gap = text.get(gap..cursor.at).unwrap_or_default();
-    let called = !quoted_name && !of_service && !is_getter(name) && cursor.bracket_of_call();
+    let may_be_called = !quoted_name && !of_service && cursor.byte(0) == b'(';
+    let called = may_be_called && !is_getter(name) && cursor.bracket_of_call();
     let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
     let listed = cursor.byte(0) == b',' && !is_argument_of_setter(text, name_start);
     let separated = called || of_element || cursor.separator(quoted_name, of_service) || of_pair;
