@@ -7,7 +7,7 @@ use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks}
 use super::{
     ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageProblem, MessageRole,
     RESULTS, ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, has_failed, id_in,
-    is_blank, is_block, nonempty_text, own_id, typed, typed_text,
+    is_blank, is_typed, nonempty_text, own_id, typed, typed_text,
 };
 use crate::thread::document::CacheMarks;
 use crate::thread::fault::{FaultKind, Remedy};
@@ -268,7 +268,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         tidied.changed = true;
         return tidy_block(&json, checked, tidied);
     }
-    let Some(mut block) = RawObject::parse(json).filter(|_| is_block(json)) else {
+    let Some(mut block) = RawObject::parse(json).filter(is_typed) else {
         return tidied.keep_text(json, text_block);
     };
     if let Some((id, renamed)) = with_server_id(&block) {
