@@ -1,7 +1,9 @@
 //! Anthropic messages: calls and results are content blocks.
 
 use super::ServerToolHalf;
-use super::blocks::{NormalizedBlocks, put_blocks, split, trimmed_end, without_blocks};
+use super::blocks::{
+    NormalizedBlocks, put_blocks, replace_blocks, split, trimmed_end, without_blocks,
+};
 use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks};
 use super::{
@@ -369,11 +371,7 @@ fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
         wrong = Some(FaultKind::MalformedResult);
     }
     let blocks = block.list("content").unwrap_or_default();
-    let inner: Vec<Option<String>> = blocks.iter().map(|json| tidied_inner(json)).collect();
-    if inner.iter().any(Option::is_some) {
-        let pairs = inner.into_iter().zip(blocks);
-        let blocks: Vec<String> =
-            pairs.map(|(new, json)| new.unwrap_or_else(|| json.to_owned())).collect();
+    if let Some(blocks) = replace_blocks(&blocks, tidied_inner) {
         block.set("content", written_list(&blocks));
         wrong = Some(FaultKind::MalformedResult);
     }

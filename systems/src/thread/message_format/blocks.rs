@@ -82,6 +82,20 @@ pub(super) fn put_blocks(
     Some(object.write())
 }
 
+/// Returns the blocks with another in place of each for which `repaired` returns one. `None` if it
+/// returns none.
+pub(super) fn replace_blocks(
+    blocks: &[&str],
+    repaired: impl FnMut(&str) -> Option<String>,
+) -> Option<Vec<String>> {
+    let repaired: Vec<Option<String>> = blocks.iter().copied().map(repaired).collect();
+    if repaired.iter().all(Option::is_none) {
+        return None;
+    }
+    let blocks = repaired.into_iter().zip(blocks);
+    Some(blocks.map(|(new, json)| new.unwrap_or_else(|| (*json).to_owned())).collect())
+}
+
 /// Returns a message with these blocks: of the user, or in the AI SDK of the tool.
 pub(in crate::thread) fn results_message(form: MessageFormat, blocks: &[String]) -> String {
     let role = if form == MessageFormat::AiSdk { "tool" } else { "user" };

@@ -1,5 +1,6 @@
 //! Recovers messages and blocks that lost the fields with their role or type.
 
+use super::blocks::replace_blocks;
 use super::image_block::ImageForm;
 use super::{CheckedMessage, MessageFormat, is_block, is_typed, typed, typed_text};
 use crate::thread::fault::{FaultKind, Remedy};
@@ -177,20 +178,14 @@ pub(super) fn repair_result_blocks(
     types: &BlockTypes,
     accepted: &[&str],
 ) -> Option<Vec<String>> {
-    let repaired = |json: &str| {
+    replace_blocks(blocks, |json| {
         let converted = types.with_accepted_type(json);
         converted.or_else(|| {
             let block = RawObject::parse(json);
             let kind = block.as_ref().and_then(|block| block.text("type")).unwrap_or_default();
             (!accepted.contains(&&*kind)).then(|| typed_text(types.text, json))
         })
-    };
-    let repaired: Vec<Option<String>> = blocks.iter().copied().map(repaired).collect();
-    if repaired.iter().all(Option::is_none) {
-        return None;
-    }
-    let blocks = repaired.into_iter().zip(blocks);
-    Some(blocks.map(|(new, json)| new.unwrap_or_else(|| (*json).to_owned())).collect())
+    })
 }
 
 /// Moves the blocks for which `is_moved` returns true from a message to the blocks of a message of
@@ -203,22 +198,18 @@ pub(super) fn move_user_blocks(
     text_type: &str,
     is_moved: fn(&RawObject<'_>) -> bool,
 ) -> bool {
-    let mut kept = Vec::new();
-    for json in object.list("content").unwrap_or_default() {
+    let blocks = object.list("content").unwrap_or_default();
+    let kept = replace_blocks(&blocks, |json| {
         let converted = types.with_accepted_type(json);
         let block = converted.as_deref().unwrap_or(json);
-        if RawObject::parse(block).is_some_and(|block| is_moved(&block)) {
-            kept.push(typed_text(text_type, "This content is in a message of the user below."));
-            checked.user_blocks.push(block.to_owned());
-            checked.note_repaired(FaultKind::MalformedBlock, None);
-        } else {
-            kept.push(json.to_owned());
-        }
-    }
-    if !checked.user_blocks.is_empty() {
-        object.set("content", written_list(&kept));
-    }
-    !checked.user_blocks.is_empty()
+        RawObject::parse(block).filter(is_moved)?;
+        checked.user_blocks.push(block.to_owned());
+        checked.note_repaired(FaultKind::MalformedBlock, None);
+        Some(typed_text(text_type, "This content is in a message of the user below."))
+    });
+    let Some(kept) = kept else { return false };
+    object.set("content", written_list(&kept));
+    true
 }
 
 /// The types of blocks without a type, by a field that only they have; the type of text blocks; the
