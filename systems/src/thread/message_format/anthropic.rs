@@ -524,8 +524,19 @@ pub(in crate::thread) fn has_cache_mark(object: &RawObject<'_>) -> bool {
 /// than four, together with those before the messages.
 pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>], before: CacheMarks) {
     let mut left = 4_usize.saturating_sub(before.count);
+    let mut limit = |object: &mut RawObject<'_>| {
+        if object.get(CACHE_MARK).is_none() {
+            return false;
+        }
+        let is_over = left == 0;
+        left = left.saturating_sub(1);
+        if is_over {
+            object.remove(CACHE_MARK);
+        }
+        is_over
+    };
     repair_marks(checked.iter_mut().rev(), FaultKind::CacheMarks, |object| {
-        unmarked(object, &mut left, MAX_MARK_DEPTH)
+        with_repaired_marks(object, MarkOrder::LastToFirst, MAX_MARK_DEPTH, &mut limit)
     });
 }
 
@@ -533,8 +544,20 @@ pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>], before: Cach
 /// refuses this order.
 pub(super) fn order_cache_marks(checked: &mut [CheckedMessage<'_>], before: CacheMarks) {
     let mut is_short = before.has_short;
+    let mut shorten = |object: &mut RawObject<'_>| {
+        let Some(mut mark) = object.object(CACHE_MARK) else { return false };
+        let is_long = mark.text("ttl").as_deref() == Some("1h");
+        let is_late = is_long && is_short;
+        is_short |= !is_long;
+        if is_late {
+            mark.remove("ttl");
+            let mark = mark.write();
+            object.set(CACHE_MARK, mark);
+        }
+        is_late
+    };
     repair_marks(checked.iter_mut(), FaultKind::MalformedBlock, |object| {
-        with_ordered_marks(object, &mut is_short, MAX_MARK_DEPTH)
+        with_repaired_marks(object, MarkOrder::FirstToLast, MAX_MARK_DEPTH, &mut shorten)
     });
 }
 
@@ -554,65 +577,46 @@ fn repair_marks<'c, 'a: 'c>(
     }
 }
 
-/// Returns a message or a block in which no mark has an hour after a shorter one, which sets
-/// `is_short`; `None` if nothing changes. `depth` is the depth of the blocks in it that are read.
-fn with_ordered_marks(mut object: RawObject<'_>, is_short: &mut bool, depth: u8) -> Option<String> {
-    let mut changed = false;
-    let blocks = if depth > 0 { object.list("content") } else { None };
-    let blocks = blocks.unwrap_or_default();
-    let mut kept: Vec<String> = Vec::with_capacity(blocks.len());
-    for json in blocks {
-        let marked = RawObject::parse(json).filter(|_| json.contains(CACHE_MARK));
-        let new = marked.and_then(|block| with_ordered_marks(block, is_short, depth - 1));
-        changed |= new.is_some();
-        kept.push(new.unwrap_or_else(|| json.to_owned()));
-    }
-    if changed {
-        object.set("content", written_list(&kept));
-    }
-    if let Some(mut mark) = object.object(CACHE_MARK) {
-        let is_long = mark.text("ttl").as_deref() == Some("1h");
-        if is_long && *is_short {
-            mark.remove("ttl");
-            let mark = mark.write();
-            object.set(CACHE_MARK, mark);
-            changed = true;
-        }
-        *is_short |= !is_long;
-    }
-    changed.then(|| object.write())
-}
-
 const CACHE_MARK: &str = "cache_control";
 /// The maximum depth of blocks in a message whose marks count. A message can have a result with
 /// search results that have texts. Without a maximum, nested blocks could overflow the stack.
 const MAX_MARK_DEPTH: u8 = 4;
 
-/// Returns a message or a block without the marks of the cache before the last `left` ones, which
-/// it counts down; `None` if nothing changes. `depth` is the depth of the blocks in it that are
-/// read.
-fn unmarked(mut object: RawObject<'_>, left: &mut usize, depth: u8) -> Option<String> {
-    let mut changed = false;
-    if object.get(CACHE_MARK).is_some() {
-        changed = *left == 0;
-        *left = left.saturating_sub(1);
-        if changed {
-            object.remove(CACHE_MARK);
-        }
-    }
+/// The order in which marks of the cache are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MarkOrder {
+    FirstToLast,
+    LastToFirst,
+}
+
+/// Calls `repair` for the blocks in a message or a block and then for itself, or in the opposite
+/// order. Returns the object if `repair` returned that it changed something. `depth` is the depth
+/// of the blocks in it that are read.
+fn with_repaired_marks(
+    mut object: RawObject<'_>,
+    order: MarkOrder,
+    depth: u8,
+    repair: &mut dyn FnMut(&mut RawObject<'_>) -> bool,
+) -> Option<String> {
+    let is_backward = order == MarkOrder::LastToFirst;
+    let mut changed = is_backward && repair(&mut object);
     let blocks = if depth > 0 { object.list("content") } else { None };
-    let blocks = blocks.unwrap_or_default();
-    let mut kept: Vec<String> = Vec::with_capacity(blocks.len());
-    for json in blocks.into_iter().rev() {
-        let marked = RawObject::parse(json).filter(|_| json.contains(CACHE_MARK));
-        let new = marked.and_then(|block| unmarked(block, left, depth - 1));
-        changed |= new.is_some();
-        kept.push(new.unwrap_or_else(|| json.to_owned()));
+    let mut blocks = blocks.unwrap_or_default();
+    if is_backward {
+        blocks.reverse();
     }
-    if changed && !kept.is_empty() {
-        kept.reverse();
+    let kept = replace_blocks(&blocks, |json| {
+        let marked = RawObject::parse(json).filter(|_| json.contains(CACHE_MARK))?;
+        with_repaired_marks(marked, order, depth - 1, repair)
+    });
+    if let Some(mut kept) = kept {
+        if is_backward {
+            kept.reverse();
+        }
         object.set("content", written_list(&kept));
+        changed = true;
     }
+    changed |= !is_backward && repair(&mut object);
     changed.then(|| object.write())
 }
 
