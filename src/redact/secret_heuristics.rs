@@ -143,10 +143,20 @@ fn is_varied(value: &[u8]) -> bool {
 /// is rare in names.
 fn has_random_case(value: &[u8]) -> bool {
     const MIN_LETTERS: usize = 16;
-    let count = |is: fn(u8, u8) -> bool| value.windows(2).filter(|two| is(two[0], two[1])).count();
-    let words = count(|one, next| one.is_ascii_lowercase() && next.is_ascii_uppercase());
-    let capitals = count(|one, next| one.is_ascii_uppercase() && next.is_ascii_uppercase());
-    value.len() >= MIN_LETTERS && words * 6 >= value.len() && capitals * 10 >= value.len()
+    value.len() >= MIN_LETTERS
+        && case_changes(value) * 6 >= value.len()
+        && pairs_of_capitals(value) * 10 >= value.len()
+}
+
+/// Returns how often a capital follows a small letter.
+pub(super) fn case_changes(value: &[u8]) -> usize {
+    let changes = |two: &&[u8]| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
+    value.windows(2).filter(changes).count()
+}
+
+/// Returns how often a capital follows a capital.
+pub(super) fn pairs_of_capitals(value: &[u8]) -> usize {
+    value.windows(2).filter(|two| two.iter().all(u8::is_ascii_uppercase)).count()
 }
 
 /// Returns whether a value has at least one digit and two letters.

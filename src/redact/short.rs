@@ -386,11 +386,8 @@ pub(super) fn strength(value: &[u8]) -> Strength {
         return Strength::None;
     }
     let both = small > 0 && capitals > 0;
-    let switches = value
-        .windows(2)
-        .filter(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase())
-        .count();
-    let pairs = value.windows(2).filter(|two| two.iter().all(u8::is_ascii_uppercase)).count();
+    let switches = secret_heuristics::case_changes(value);
+    let pairs = secret_heuristics::pairs_of_capitals(value);
     match () {
         () if both && (digits > 0 && letters > 2 || signs > 0) => Strength::High,
         () if digits > 0 && signs > 0 => Strength::High,
@@ -405,9 +402,7 @@ pub(super) fn strength(value: &[u8]) -> Strength {
 
 /// Returns whether the case of the letters changes more often than in names.
 fn changes_case_often(value: &[u8]) -> bool {
-    let changes = |two: &&[u8]| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
-    value.windows(2).filter(changes).count() * 6 >= value.len()
-        && !secret_heuristics::is_words(value)
+    secret_heuristics::case_changes(value) * 6 >= value.len() && !secret_heuristics::is_words(value)
 }
 
 /// Returns whether the value may be code or refer to another value: a variable, a path, a call, a
