@@ -359,8 +359,7 @@ fn changed(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
 
 /// Returns the generated value after the first ` is ` or colon of the rest of a line.
 fn sentence_part(text: &[u8], end: usize) -> Option<Range<usize>> {
-    let line = text.get(end..text.len().min(end + 64))?;
-    let line = line.split(|byte| *byte == b'\n').next()?;
+    let line = line_after(text, end, 64)?;
     let is = line.windows(4).position(|four| four == b" is ").map(|at| at + 4);
     let colon = line.windows(2).position(|two| two == b": ").map(|at| at + 2);
     let from = end + is.into_iter().chain(colon).min()?;
@@ -377,6 +376,12 @@ fn line_before(text: &[u8], at: usize) -> &[u8] {
     // An escaped line end too.
     let escaped = line.windows(2).rposition(|two| two == b"\\n").map_or(0, |at| at + 2);
     line.get(escaped..).unwrap_or_default()
+}
+
+/// Returns the text from an offset to the end of its line: at most `most` bytes.
+fn line_after(text: &[u8], at: usize, most: usize) -> Option<&[u8]> {
+    let after = text.get(at..text.len().min(at + most))?;
+    after.split(|byte| *byte == b'\n').next()
 }
 
 fn quotes(text: &[u8], at: usize) -> usize {
@@ -421,8 +426,7 @@ fn echo(text: &[u8], pipe: usize) -> Option<Range<usize>> {
 /// Returns the quoted text with this number on the same line. `None` for the first argument of a
 /// call.
 fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
-    let line = text.get(end..text.len().min(end + LINE_BYTES))?;
-    let line = line.split(|byte| *byte == b'\n').next()?;
+    let line = line_after(text, end, LINE_BYTES)?;
     let mut at = 0;
     for count in 1.. {
         let open = at + line.get(at..)?.iter().position(|byte| b"\"'`".contains(byte))?;
@@ -444,8 +448,7 @@ fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
 /// Returns the quoted text that is the argument with this number of the call that begins before
 /// this offset. It may be inside `Some(...)`.
 fn argument(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
-    let line = text.get(end..text.len().min(end + LINE_BYTES))?;
-    let line = line.split(|byte| *byte == b'\n').next()?;
+    let line = line_after(text, end, LINE_BYTES)?;
     let (mut at, mut depth, mut count) = (0, 0_usize, 1);
     while count <= number {
         let byte = *line.get(at)?;
