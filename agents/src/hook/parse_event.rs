@@ -262,8 +262,16 @@ impl HookEvent {
     ///
     /// If the input is not a JSON object.
     pub fn read(agent: HookAgent, name: &str, input: &[u8]) -> Result<Self, HookInputError> {
-        let text = plain(input)?;
-        let text = crate::long_text::readable_json(&text);
+        Self::read_plain(agent, name, &plain(input)?)
+    }
+
+    /// Parses an input like [`HookEvent::read`], from the text that [`plain`] returned for it.
+    ///
+    /// # Errors
+    ///
+    /// If the input is not a JSON object.
+    pub fn read_plain(agent: HookAgent, name: &str, text: &str) -> Result<Self, HookInputError> {
+        let text = crate::long_text::readable_json(text);
         let input: Value = serde_json::from_str(&text)
             .or_else(|error| {
                 let strict = event_in(&with_strict_values(&text));

@@ -139,10 +139,10 @@ fn read(
     let rejected = |reason: String, store| RejectedEvent { reason, store };
     let input = input::read()
         .map_err(|error| rejected(format!("cannot read standard input: {error}"), here(context)))?;
-    let input = plain(&input).map_err(|error| rejected(error.to_string(), here(context)))?;
-    let input = input.as_bytes();
-    let event = HookEvent::read(agent, name, input)
+    let text = plain(&input).map_err(|error| rejected(error.to_string(), here(context)))?;
+    let event = HookEvent::read_plain(agent, name, &text)
         .map_err(|error| rejected(error.to_string(), here(context)))?;
+    let input = text.as_bytes();
     // The settings of the store that is written to apply, wherever the agent called from. They also
     // say what is a secret.
     let store = store_directory(context, agent, Some(&event));
