@@ -185,11 +185,11 @@ impl PieceBuilder<'_> {
                 let call = self.carry.calls.get(id).map(|call| &call.request);
                 let is_command = matches!(call, Some(CallRequest::Command { .. }));
                 let own = self.result(id, &answer);
-                let full_text = content.full_text().filter(|(text, _)| !own && !text.is_empty());
-                let text = full_text
-                    .map(|(text, pointer)| self.text(&text, format!("{at}/content{pointer}")));
-                let says_so = |(text, _): LocatedText<'_>| is_refusal(&text, is_command);
-                let refused = answer.error && content.full_text().is_some_and(says_so);
+                let shown = answer.shown_to_agent.as_ref();
+                let text = shown.filter(|(text, _)| !own && !text.is_empty());
+                let text = text.map(|(text, pointer)| self.text(text, pointer));
+                let says_so = |(text, _): &LocatedText<'_>| is_refusal(text, is_command);
+                let refused = answer.error && shown.is_some_and(says_so);
                 if refused {
                     set(&mut value, "refused", true.into());
                 }
