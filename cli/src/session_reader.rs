@@ -185,7 +185,7 @@ pub fn find_entity_of_any_kind(
         return find_entity(state, kind, &name.id);
     }
     let mut all = Vec::new();
-    for kind in Kind::ALL.iter().copied().filter(|kind| kind.is_claim()) {
+    for kind in Kind::claims() {
         all.extend(entities_of_kind(state, kind)?);
     }
     all.extend(state.facts()?.into_iter().map(KnownEntity::Fact));

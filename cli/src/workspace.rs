@@ -472,7 +472,7 @@ pub fn match_id_in(
 /// Returns the kind of the claim or fact with this id. Case is ignored.
 fn kind_of_id(state: &StateAt, id: &str) -> Result<Option<Kind>, CommandError> {
     let upper_case = id.to_ascii_uppercase();
-    for kind in Kind::ALL.iter().copied().filter(|kind| kind.is_claim()) {
+    for kind in Kind::claims() {
         if state.claim(kind, id)?.is_some() || state.claim(kind, &upper_case)?.is_some() {
             return Ok(Some(kind));
         }
