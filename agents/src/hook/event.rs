@@ -105,6 +105,18 @@ pub struct ToolUse {
     pub ended: HookCommandEnd,
 }
 
+impl ToolUse {
+    /// Whether the tool runs a command.
+    pub(super) fn is_command(&self) -> bool {
+        matches!(self.tool.as_str(), "Bash" | "PowerShell")
+    }
+
+    /// Whether the tool edits a file in the form of Claude Code.
+    pub(super) fn is_edit(&self) -> bool {
+        matches!(self.tool.as_str(), "Edit" | "MultiEdit" | "Write" | "NotebookEdit")
+    }
+}
+
 /// How a command ended, as far as its agent says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HookCommandEnd {

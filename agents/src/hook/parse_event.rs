@@ -415,7 +415,7 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
         used.error = Some("failed".to_owned());
     }
     let of_claude = agent == HookAgent::Claude;
-    let is_command = matches!(used.tool.as_str(), "Bash" | "PowerShell");
+    let is_command = used.is_command();
     if of_claude && is_command && name == "PostToolUseFailure" {
         let fields = fields.get("error").into_iter().chain([&used.response]);
         used.error = used.error.map(|error| command_end::with_exit_code(error, fields));
@@ -429,7 +429,7 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
     if used.error.is_none() {
         used.error = command_end::error_in_field(&used.response);
     }
-    if of_claude && matches!(used.tool.as_str(), "Edit" | "MultiEdit" | "Write" | "NotebookEdit") {
+    if of_claude && used.is_edit() {
         used.response = command_end::edit_response(used.response);
     }
     if of_claude

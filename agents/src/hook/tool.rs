@@ -93,11 +93,9 @@ fn set_outcome(fact: &mut Fact, used: &ToolUse, dialect: TranscriptDialect) {
 /// Returns the fact of a tool call that is neither a command nor an edit, or that was refused;
 /// `None` if `super::other_tool` makes no fact for the tool.
 fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
-    let edits = ["Edit", "MultiEdit", "Write", "NotebookEdit"];
-    let is_edit = edits.contains(&used.tool.as_str());
-    let known = is_edit || matches!(used.tool.as_str(), "Bash" | "PowerShell" | "apply_patch");
+    let known = used.is_edit() || used.is_command() || used.tool == "apply_patch";
     // Without the id of the call, a transcript may report the failure of the edit once more.
-    let failed = is_edit && used.error.is_some() && used.call.is_some();
+    let failed = used.is_edit() && used.error.is_some() && used.call.is_some();
     if used.refused.is_none() && known && !failed {
         return None;
     }
