@@ -414,27 +414,42 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
     if name == "PostToolUseFailure" && used.error.is_none() {
         used.error = Some("failed".to_owned());
     }
-    let of_claude = agent == HookAgent::Claude;
-    let is_command = used.is_command();
-    if of_claude && is_command && name == "PostToolUseFailure" {
-        let fields = fields.get("error").into_iter().chain([&used.response]);
-        used.error = used.error.map(|error| command_end::with_exit_code(error, fields));
+    if agent == HookAgent::Claude && used.is_command() {
+        claude_command(&mut used, name, fields);
     }
-    if of_claude && is_command && used.error.is_none() {
+    if used.error.is_none() {
+        used.error = command_end::error_in_field(&used.response);
+    }
+    match agent {
+        HookAgent::Claude if used.is_command() => {}
+        HookAgent::Claude => claude(&mut used),
+        HookAgent::Cursor => cursor(&mut used, fields),
+        _ => like_claude(&mut used, agent),
+    }
+    used
+}
+
+/// Reads the error of a command of Claude Code, or of a client that uses its hooks.
+fn claude_command(used: &mut ToolUse, name: &str, fields: &HookInputFields<'_>) {
+    if name == "PostToolUseFailure" {
+        let fields = fields.get("error").into_iter().chain([&used.response]);
+        used.error = used.error.take().map(|error| command_end::with_exit_code(error, fields));
+    }
+    if used.error.is_none() {
         used.error = command_end::error_in_response(&used.response);
         if name == "PostToolUse" && used.response.is_null() {
             used.error = Some("no response".to_owned());
         }
     }
-    if used.error.is_none() {
-        used.error = command_end::error_in_field(&used.response);
+}
+
+/// Reads the response of an edit, and how a call failed, of Claude Code or of a client that uses
+/// its hooks.
+fn claude(used: &mut ToolUse) {
+    if used.is_edit() {
+        used.response = command_end::edit_response(std::mem::take(&mut used.response));
     }
-    if of_claude && used.is_edit() {
-        used.response = command_end::edit_response(used.response);
-    }
-    if of_claude
-        && !is_command
-        && used.refused.is_none()
+    if used.refused.is_none()
         && let Some(error) = &used.error
     {
         match call_failure::failure_of_tool(error) {
@@ -446,12 +461,6 @@ fn tool(agent: HookAgent, name: &str, fields: &HookInputFields<'_>) -> ToolUse {
             _ => {}
         }
     }
-    match agent {
-        HookAgent::Claude => {}
-        HookAgent::Cursor => cursor(&mut used, fields),
-        _ => like_claude(&mut used, agent),
-    }
-    used
 }
 
 /// Reads a tool event of Cursor. Each tool has its own event, with the fields at the top level.
