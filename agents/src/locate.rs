@@ -3,12 +3,13 @@
 use crate::claude_code::{TranscriptFile, folder_entries, oldest_first, transcript_at};
 use crate::file_url::path_from_url;
 use crate::lenient::LenientText;
+use forge_store::plain_file;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, DirEntry};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -76,10 +77,8 @@ fn last_name_in(index: &Path, id: &str) -> Option<String> {
         #[serde(borrow)]
         thread_name: LenientText<'a>,
     }
-    // Opening a pipe would block.
-    fs::metadata(index).ok().filter(fs::Metadata::is_file)?;
     let mut bytes = Vec::new();
-    File::open(index).ok()?.take(INDEX_BYTES).read_to_end(&mut bytes).ok()?;
+    plain_file::open(index).ok()?.take(INDEX_BYTES).read_to_end(&mut bytes).ok()?;
     let mut names = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
         let entry: NameEntry<'_> = serde_json::from_slice(line).ok()?;
         let name = entry.thread_name.text().map(str::trim)?;
@@ -129,9 +128,7 @@ fn is_named(path: &Path, begin: &str, extension: &str) -> bool {
 /// Returns the directory that a rollout's first line names. The line contains Codex's instructions
 /// and may be long, so it is read only up to the directory.
 fn began_in(path: &Path) -> Option<PathBuf> {
-    // Opening a pipe would block.
-    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let file = File::open(path).ok()?;
+    let file = plain_file::open(path).ok()?;
     let bytes: Box<dyn Read> = if path.extension() == Some(OsStr::new("zst")) {
         Box::new(zstd::stream::read::Decoder::new(file).ok()?)
     } else {

@@ -4,6 +4,7 @@ use super::reader::TranscriptDialect;
 use super::record_split::{LinePart, session_of, split, trimmed};
 use crate::lenient::LenientText;
 use crate::long_text;
+use forge_store::plain_file;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -164,15 +165,13 @@ fn directory_of(path: &Path) -> Option<PathBuf> {
         #[serde(borrow)]
         cwd: LenientText<'a>,
     }
-    // Opening a pipe would block.
-    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let read = |record: &[u8]| -> serde_json::Result<Option<PathBuf>> {
         let text = String::from_utf8_lossy(record);
         let text = long_text::readable_json(&text);
         let named: WorkingDirectoryLine<'_> = serde_json::from_str(&text)?;
         Ok(named.cwd.text().map(PathBuf::from))
     };
-    let mut lines = BufReader::new(File::open(path).ok()?.take(SEARCHED_BYTES));
+    let mut lines = BufReader::new(plain_file::open(path).ok()?.take(SEARCHED_BYTES));
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).ok()? > 0 {
         let whole = line.get(trimmed(&line)).unwrap_or_default();
