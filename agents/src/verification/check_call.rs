@@ -648,7 +648,7 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
     let (file, rest) = words.split_first()?;
     let name = file.rsplit('/').next()?;
     let stem = name.strip_suffix(".sh").or_else(|| name.strip_suffix(".bash"));
-    if stem.is_none() && !(file.contains('/') && !name.contains('.')) {
+    if stem.is_none() && (name.contains('.') || !file.contains('/')) {
         return None;
     }
     let stem = stem.unwrap_or(name);
