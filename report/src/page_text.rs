@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn secrets_are_removed_and_hidden_characters_are_shown() {
         let token = format!("ghp_{}", "a1B2c3D4e5".repeat(4).get(..36).unwrap());
-        let shown = text(&format!("key {token}\u{202e}end\u{1b}[0m"));
+        let shown = text(&format!("key {token} \u{202e}end\u{1b}[0m"));
         assert!(!shown.as_str().contains(&token), "{shown:?}");
         assert!(shown.as_str().ends_with("\\u{202e}end\\x1b[0m"), "{shown:?}");
     }
