@@ -1,7 +1,7 @@
 //! Recognises runs in which the check never started because the program that should run it failed.
 
 use super::check_call::CheckCall;
-use regex::{Regex, RegexSet};
+use regex::Regex;
 use std::sync::OnceLock;
 
 /// A message with which programs report that they ran nothing.
@@ -145,23 +145,48 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(&["flutter", "dart"], r"^No tests (?:ran|were found)\."),
 ];
 
-/// Summary lines of runs whose filter matched no test.
-const EMPTY_RUNS: &[&str] = &[
-    r"^test result: ok\. 0 passed; 0 failed; 0 ignored; 0 measured; [1-9]\d* filtered out",
-    r"^ok  \t\S+\t.*\[no tests to run\]$",
-    r"^\s*Tests: +\d+ skipped, \d+ total$",
-    r"^\s*Tests  +\d+ skipped \(\d+\)$",
-    r"^\s*0 passing \(",
-    r"^0 examples, 0 failures",
-    r"^0 (?:runs|tests), 0 assertions, 0 failures, 0 errors",
-    r"^ok \| 0 passed \| 0 failed ",
-    r"^\s*Executed 0 tests, with 0 failures",
-    r"Test run with 0 tests(?: in \d+ suites?)? passed after ",
-    r"^SUCCESS! -- 0 Passed \|",
-    r"^DONE (?:\d+ runs, )?0 tests",
-    r"^0 (?:features?|scenarios?|steps?) passed, 0 failed",
-    r"^0 scenarios$",
-    r"^All 0 tests passed",
+/// The summary line of a run whose filter matched no test.
+struct EmptyRun {
+    /// A part of each such line. Only a line that has it is compared with the pattern.
+    part: &'static str,
+    pattern: &'static str,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl EmptyRun {
+    const fn new(part: &'static str, pattern: &'static str) -> Self {
+        Self { part, pattern, compiled: OnceLock::new() }
+    }
+
+    fn is_match(&self, line: &str) -> bool {
+        let compile = || Regex::new(&super::summary::ascii(self.pattern)).ok();
+        line.contains(self.part)
+            && self.compiled.get_or_init(compile).as_ref().is_some_and(|it| it.is_match(line))
+    }
+}
+
+static EMPTY_RUNS: [EmptyRun; 15] = [
+    EmptyRun::new(
+        "ok. 0 passed; 0 failed; ",
+        r"^test result: ok\. 0 passed; 0 failed; 0 ignored; 0 measured; [1-9]\d* filtered out",
+    ),
+    EmptyRun::new("[no tests to run]", r"^ok  \t\S+\t.*\[no tests to run\]$"),
+    EmptyRun::new(" skipped, ", r"^\s*Tests: +\d+ skipped, \d+ total$"),
+    EmptyRun::new(" skipped (", r"^\s*Tests  +\d+ skipped \(\d+\)$"),
+    EmptyRun::new("0 passing (", r"^\s*0 passing \("),
+    EmptyRun::new("0 examples, 0 failures", r"^0 examples, 0 failures"),
+    EmptyRun::new(", 0 assertions, ", r"^0 (?:runs|tests), 0 assertions, 0 failures, 0 errors"),
+    EmptyRun::new("ok | 0 passed | 0 failed ", r"^ok \| 0 passed \| 0 failed "),
+    EmptyRun::new("Executed 0 tests, ", r"^\s*Executed 0 tests, with 0 failures"),
+    EmptyRun::new(
+        "Test run with 0 tests",
+        r"Test run with 0 tests(?: in \d+ suites?)? passed after ",
+    ),
+    EmptyRun::new("SUCCESS! -- 0 Passed |", r"^SUCCESS! -- 0 Passed \|"),
+    EmptyRun::new(" 0 tests", r"^DONE (?:\d+ runs, )?0 tests"),
+    EmptyRun::new(" passed, 0 failed", r"^0 (?:features?|scenarios?|steps?) passed, 0 failed"),
+    EmptyRun::new("0 scenarios", r"^0 scenarios$"),
+    EmptyRun::new("All 0 tests passed", r"^All 0 tests passed"),
 ];
 
 /// Returns the number of tests that ran, if this line counts them but does not say whether they
@@ -175,10 +200,7 @@ pub(super) fn tests_of_run(line: &str) -> Option<u64> {
 
 /// Returns whether this is the summary of a run whose filter matched no test.
 pub(super) fn is_empty_run(line: &str) -> bool {
-    static PATTERNS: OnceLock<Option<RegexSet>> = OnceLock::new();
-    let patterns = EMPTY_RUNS.iter().map(|pattern| super::summary::ascii(pattern));
-    let patterns = PATTERNS.get_or_init(|| RegexSet::new(patterns).ok());
-    patterns.as_ref().is_some_and(|patterns| patterns.is_match(line))
+    EMPTY_RUNS.iter().any(|run| run.is_match(line))
 }
 
 /// The exit codes with which programs report their own failure, not that of the command they run.
@@ -263,6 +285,31 @@ mod tests {
             assert!(Regex::new(&pattern).is_ok(), "{pattern}");
             assert!(!failure.programs.is_empty(), "{pattern}");
         }
-        assert!(is_empty_run("0 examples, 0 failures"));
+    }
+
+    #[test]
+    fn every_form_of_an_empty_run_is_seen() {
+        let lines = [
+            "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 12 filtered out; finished in 0.00s",
+            "ok  \tacme/a\t0.002s [no tests to run]",
+            "Tests:       4 skipped, 4 total",
+            "      Tests  4 skipped (4)",
+            "  0 passing (1ms)",
+            "0 examples, 0 failures",
+            "0 runs, 0 assertions, 0 failures, 0 errors, 0 skips",
+            "ok | 0 passed | 0 failed (2ms)",
+            "\t Executed 0 tests, with 0 failures (0 unexpected) in 0.000 (0.000) seconds",
+            "✔ Test run with 0 tests in 0 suites passed after 0.001 seconds.",
+            "SUCCESS! -- 0 Passed | 0 Failed | 0 Pending | 4 Skipped",
+            "DONE 2 runs, 0 tests in 0.1s",
+            "0 features passed, 0 failed, 1 skipped",
+            "0 scenarios",
+            "All 0 tests passed (0.01s)",
+        ];
+        for (run, line) in EMPTY_RUNS.iter().zip(lines) {
+            assert!(run.is_match(line), "{line}");
+        }
+        assert_eq!(lines.len(), EMPTY_RUNS.len());
+        assert!(!is_empty_run("1 examples, 0 failures"));
     }
 }
