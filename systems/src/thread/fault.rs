@@ -71,8 +71,8 @@ described_words! {
     ServerResultWithoutUse = "server_result_without_use", "a server tool's result without its use";
     /// The use of a server tool without its result.
     ServerUseWithoutResult = "server_use_without_result", "a server tool's use without its result";
-    /// An invalid content block.
-    MalformedBlock = "malformed_block", "an invalid block in the content";
+    /// An invalid content block, or a field of a message that the provider refuses.
+    MalformedBlock = "malformed_block", "an invalid block, or a field that the provider refuses";
     /// A lone surrogate: half of a character, left where a text was cut.
     CutCharacter = "cut_character", "half of a character, where a text was cut";
     /// An empty message or text block.

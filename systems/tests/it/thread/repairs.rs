@@ -315,7 +315,10 @@ fn a_text_block_gets_the_type_that_the_api_of_the_thread_accepts() {
     assert_eq!(out[0], says("user", "text"));
     assert_eq!(out[2]["content"], json!([{"type": "text", "text": "r"}]));
     assert_eq!((&out[3], faults.len()), (&says("assistant", "text"), 3), "{faults:?}");
-    assert_eq!(faults[0], "message 0: an invalid block in the content: corrected");
+    assert_eq!(
+        faults[0],
+        "message 0: an invalid block, or a field that the provider refuses: corrected"
+    );
     let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
     let result = json!({"type": "function_call_output", "call_id": "a", "output": "r"});
     for (role, right) in [("user", "input_text"), ("assistant", "output_text")] {
@@ -382,7 +385,10 @@ fn content_that_is_a_number_or_a_truth_value_is_kept_as_a_text() {
     for (given, said) in [(json!(5), "5"), (json!(-1.5), "-1.5"), (json!(false), "false")] {
         let (out, faults) = sanitized("plain", &[json!({"role": "user", "content": given})]);
         assert_eq!(out, [json!({"role": "user", "content": said})]);
-        assert_eq!(faults, ["message 0: an invalid block in the content: corrected"]);
+        assert_eq!(
+            faults,
+            ["message 0: an invalid block, or a field that the provider refuses: corrected"]
+        );
     }
 }
 
@@ -700,7 +706,11 @@ fn an_image_in_an_answer_goes_to_a_message_of_the_user() {
         let place = out.iter().position(|one| one["content"][1] == *image);
         assert_eq!(out[place.unwrap()]["role"], "user", "{form}: {out:#?}");
         assert!(!out[1].to_string().contains("AA=="), "{form}: {out:#?}");
-        assert_eq!(faults, ["message 1: an invalid block in the content: corrected"], "{form}");
+        assert_eq!(
+            faults,
+            ["message 1: an invalid block, or a field that the provider refuses: corrected"],
+            "{form}"
+        );
         assert_eq!(out.len(), history.len() + 1, "{form}");
     }
 }
@@ -783,7 +793,10 @@ fn no_mark_of_the_cache_has_an_hour_after_a_shorter_one() {
     let (out, faults) = sanitized("anthropic", &history([&long, &short, &long, &long]));
     let right = history([&long, &short, &short, &short]);
     assert_eq!(out, right);
-    assert_eq!(faults, ["message 2: an invalid block in the content: corrected"]);
+    assert_eq!(
+        faults,
+        ["message 2: an invalid block, or a field that the provider refuses: corrected"]
+    );
     assert_eq!(sanitized("anthropic", &right), (right.to_vec(), Vec::new()));
 }
 
