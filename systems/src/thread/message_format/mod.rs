@@ -5,6 +5,7 @@ mod ai_sdk;
 mod anthropic;
 mod bedrock;
 mod blocks;
+mod cache_marks;
 mod call_id_rule;
 mod foreign_format;
 mod format_evidence;
@@ -17,8 +18,8 @@ mod recover_content;
 mod result_text;
 mod rewrite_ids;
 
-pub(super) use anthropic::has_cache_mark;
 pub(super) use blocks::{SplitMessage, results_message, split, with_blocks};
+pub(super) use cache_marks::has_cache_mark;
 pub(super) use call_id_rule::CallIdRule;
 pub(super) use foreign_format::describe_unknown;
 pub(super) use format_evidence::{FormatEvidence, evidence};
@@ -401,8 +402,8 @@ pub(super) fn tidy_together(
     match form {
         MessageFormat::Anthropic => {
             anthropic::pair_server_tools(checked);
-            anthropic::limit_cache_marks(checked, marks);
-            anthropic::order_cache_marks(checked, marks);
+            cache_marks::limit_cache_marks(checked, marks);
+            cache_marks::order_cache_marks(checked, marks);
         }
         MessageFormat::OpenaiResponses => openai_responses::drop_repeated_ids(checked),
         _ => {}
