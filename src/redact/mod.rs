@@ -16,6 +16,7 @@ mod hint_starts;
 mod json_text;
 mod known_secrets;
 mod kubernetes;
+mod name_cursor;
 mod named_value;
 mod private_key;
 mod program_secret;
