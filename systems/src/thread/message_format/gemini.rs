@@ -2,6 +2,7 @@
 //! case.
 
 use super::blocks::{NormalizedBlocks, put_blocks};
+use super::image_block::data_of;
 use super::{
     ARGUMENTS, CheckedMessage, MessageFormat, MessageRole, RESULTS, ToolCallPart, ToolResultPart,
     adopt, as_object, id_in, nonempty_text, own_id,
@@ -86,8 +87,8 @@ fn without_address(part: &RawObject<'_>) -> Option<String> {
     let field = spelling(part, "inlineData", "inline_data")?;
     let mut inner = part.object(field)?;
     let data = {
-        let address = inner.text("data").filter(|data| data.starts_with("data:"))?;
-        quoted(address.rsplit_once(";base64,")?.1)
+        let address = inner.text("data")?;
+        quoted(data_of(&address)?.1)
     };
     inner.set("data", data);
     let (mut part, inner) = (part.clone(), inner.write());

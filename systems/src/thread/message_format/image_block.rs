@@ -142,10 +142,14 @@ pub(super) fn shown_type(data: &str) -> Option<&'static str> {
     }
 }
 
+/// Returns the type and the data in base64 of an address that contains them.
+pub(super) fn data_of(address: &str) -> Option<(&str, &str)> {
+    address.strip_prefix(DATA)?.split_once(";base64,")
+}
+
 /// Returns an address with the type that its data show, if it contains them.
 fn with_shown_type(address: String) -> String {
-    let parts = address.strip_prefix(DATA).and_then(|it| it.split_once(";base64,"));
-    let shown = parts.and_then(|(_, data)| Some(within(shown_type(data)?, data)));
+    let shown = data_of(&address).and_then(|(_, data)| Some(within(shown_type(data)?, data)));
     shown.unwrap_or(address)
 }
 
@@ -159,8 +163,7 @@ fn within(kind: &str, data: &str) -> String {
 
 /// Returns the source of an image in Anthropic's form; `None` if the address has another scheme.
 fn source(address: &str) -> Option<String> {
-    if let Some((kind, data)) = address.strip_prefix(DATA).and_then(|it| it.split_once(";base64,"))
-    {
+    if let Some((kind, data)) = data_of(address) {
         let kind = if kind == "image/jpg" { "image/jpeg" } else { kind };
         let (kind, data) = (quoted(kind), quoted(data));
         return Some(format!(r#"{{"type":"base64","media_type":{kind},"data":{data}}}"#));
