@@ -48,3 +48,6 @@ pub use long_text::{INLINE_BYTES, readable_json, resolve, resolve_each};
 pub use mirror::{MirrorKey, MirrorState, MirroredSession, TranscriptMirror};
 pub use piece::{CheckpointDraft, SessionDraft, SkippedLine, TranscriptPiece};
 pub use verification::{FinishedLine, checks_of};
+
+/// What some programs write before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();

@@ -1,5 +1,6 @@
 //! Finds the transcripts of agents other than Claude Code on disk.
 
+use crate::BYTE_ORDER_MARK;
 use crate::claude_code::{TranscriptFile, folder_entries, oldest_first, transcript_at};
 use crate::file_url::path_from_url;
 use crate::lenient::LenientText;
@@ -17,7 +18,6 @@ use std::path::{Path, PathBuf};
 const FIRST_LINE_BYTES: u64 = 64 << 20;
 /// The maximum number of bytes of Codex's list of names that are read.
 const INDEX_BYTES: u64 = 64 << 20;
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Returns the rollouts of Codex's sessions that began in one of these directories or below it,
 /// oldest first. `home` is Codex's own directory, usually `~/.codex`. Archived and compressed

@@ -5,6 +5,7 @@
 //! follows on the same line. A file system that loses power fills unwritten space with NUL bytes.
 
 use super::reader::{TranscriptDialect, nests_too_deep};
+use crate::BYTE_ORDER_MARK;
 use crate::lenient::{LenientId, LenientText};
 use crate::long_text;
 use forge_store::model::replace_lone_surrogates;
@@ -15,7 +16,6 @@ use std::ops::Range;
 
 /// The text between records: white space, NUL bytes and byte order marks.
 const BLANK: [char; 7] = [' ', '\t', '\n', '\r', '\x0c', '\0', '\u{feff}'];
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The maximum average number of times that a search for records reads each byte of its line.
 const READINGS: usize = 16;
 pub(super) const NO_OBJECT: &str = "is not a JSON object";
