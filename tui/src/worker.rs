@@ -10,7 +10,6 @@ mod mark_line;
 mod row;
 mod state;
 mod story;
-mod text;
 mod unpushed;
 mod why;
 

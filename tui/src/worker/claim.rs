@@ -2,7 +2,6 @@
 //! rests on it, and its history.
 
 use super::row::entity_title;
-use super::text;
 use crate::answer::{SheetLine, SheetSection, text_of};
 use crate::app::DisplayZone;
 use crate::sheet::{line, section};
@@ -161,7 +160,7 @@ fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLin
     for name in ["description", "reason", "resolution", "doubt_reason"] {
         let Some(value) = value.field(name) else { continue };
         let text = match TextRef::from_value(value) {
-            Some(text) => text::read(session, None, &text)?,
+            Some(text) => session.text(None, &text, &forge_agents::resolve)?,
             None => text_of(value),
         };
         let (tone, text) = match name {

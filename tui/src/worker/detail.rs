@@ -3,7 +3,6 @@
 use super::claim;
 use super::point;
 use super::row::{entity_title, one_line, trigger_word};
-use super::text;
 use crate::answer::{RowSign, SheetLine, SheetSection, TextSheet, TimelineRow, text_of};
 use crate::app::DisplayZone;
 use crate::effect::MomentTarget;
@@ -131,7 +130,7 @@ fn fact(
     let known = known.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
     let value = &known.fact.value;
     let source = known.source.as_deref();
-    let read = |text: &TextRef| text::read(session, source, text);
+    let read = |text: &TextRef| session.text(source, text, &forge_agents::resolve);
     let first = text_fields(key.kind);
     let mut lines = Vec::new();
     let time = zone.show(known.fact.at);
@@ -302,7 +301,11 @@ fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<Tex
         if let Value::Map(fields) = &checkpoint.body {
             let mut short = Vec::new();
             for (name, value) in fields {
-                let text = whole(value, |text| text::read_of_any(session, text))?;
+                let text = whole(value, |text| {
+                    // The checkpoint does not name the source of the text.
+                    let source = session.source_of(text, &forge_agents::resolve)?;
+                    session.text(source.as_deref(), text, &forge_agents::resolve)
+                })?;
                 let name = name.replace('_', " ");
                 if text.contains('\n') {
                     let rows = text.lines().map(|row| line(TextTone::Plain, 2, row));
