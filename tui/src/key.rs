@@ -5,16 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A key, perhaps with Ctrl.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyChord {
-    key: KeySymbol,
+    code: KeyCode,
     ctrl: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum KeySymbol {
-    Char(char),
-    Named(&'static str),
 }
 
 /// The named keys, as written and as the terminal reports them.
@@ -57,25 +51,14 @@ impl KeyChord {
     }
 
     fn from_code(code: KeyCode, ctrl: bool) -> Option<Self> {
-        if let Some((name, _)) = NAMED.iter().find(|(_, named)| *named == code) {
-            return Some(Self { key: KeySymbol::Named(name), ctrl });
-        }
-        match code {
-            KeyCode::Char(letter) => Some(Self { key: KeySymbol::Char(letter), ctrl }),
-            _ => None,
-        }
+        let has_name = code.as_char().is_some() || name_of(code).is_some();
+        has_name.then_some(Self { code, ctrl })
     }
 
     /// Returns the character that this key types, if any.
     #[must_use]
     pub fn typed(self) -> Option<char> {
-        match (self.key, self.ctrl) {
-            (KeySymbol::Char(letter), false) => Some(letter),
-            (KeySymbol::Named("space"), false) => Some(' '),
-            (KeySymbol::Named("lt"), false) => Some('<'),
-            (KeySymbol::Named("gt"), false) => Some('>'),
-            _ => None,
-        }
+        self.code.as_char().filter(|_| !self.ctrl)
     }
 
     /// Parses the keys of a text: characters, and names in angle brackets. Blanks between them are
@@ -129,15 +112,17 @@ impl FromStr for KeyChord {
 
 impl fmt::Display for KeyChord {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.key, self.ctrl) {
-            (KeySymbol::Char(letter), true) => write!(out, "<c-{letter}>"),
-            (KeySymbol::Char(letter), false) => write!(out, "{letter}"),
-            (KeySymbol::Named("lt"), false) => out.write_str("<"),
-            (KeySymbol::Named("gt"), false) => out.write_str(">"),
-            (KeySymbol::Named(name), true) => write!(out, "<c-{name}>"),
-            (KeySymbol::Named(name), false) => write!(out, "<{name}>"),
+        match (name_of(self.code), self.ctrl) {
+            (Some("lt" | "gt") | None, false) => write!(out, "{}", self.code),
+            (Some(name), false) => write!(out, "<{name}>"),
+            (Some(name), true) => write!(out, "<c-{name}>"),
+            (None, true) => write!(out, "<c-{}>", self.code),
         }
     }
+}
+
+fn name_of(code: KeyCode) -> Option<&'static str> {
+    NAMED.iter().find(|(_, named)| *named == code).map(|(name, _)| *name)
 }
 
 #[cfg(test)]
