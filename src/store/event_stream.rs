@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::format::{BookmarkRow, EventLine, RecordBytes};
 use import::{StreamImporter, StreamPosition};
 use rehearsal::StoreCopy;
+use serde::Serialize;
 use std::io::{self, BufRead, Read as _};
 use std::panic;
 use std::thread::{self, ScopedJoinHandle};
@@ -56,7 +57,7 @@ pub struct StreamImportRequest<'a> {
 }
 
 /// What an import of a stream did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamImportReport {
     /// The names of the sessions that lines were written to: at most
     /// [`StreamImportReport::MAX_NAMES`] of them.

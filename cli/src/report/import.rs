@@ -8,6 +8,7 @@ use forge_agents::SkippedLine;
 use forge_agents::claude_code::TranscriptDialect;
 use forge_store::model::{Fact, Kind, Timestamp};
 use forge_store::shell::quoted;
+use forge_store::store::StreamImportReport;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -268,41 +269,29 @@ impl Report for LangGraphImportReport {
 pub struct EventsImportReport {
     /// The path of the file, as it was given.
     pub file: String,
-    /// The names of at most 1,000 sessions that it was imported into.
-    pub sessions: Vec<String>,
-    /// The number of sessions that it was imported into.
-    pub session_count: u64,
-    /// The number of lines imported now.
-    pub lines: u64,
-    /// The number of bytes imported now.
-    pub bytes: u64,
-    pub revisions: u64,
-    /// The number of checkpoints that were made or completed.
-    pub checkpoints: u64,
-    /// The number of recorded facts.
-    pub facts: u64,
-    /// The number of bytes in an incomplete line at the end of the file.
-    pub waiting_bytes: u64,
+    #[serde(flatten)]
+    pub done: StreamImportReport,
     /// Whether nothing was imported, because nothing is new.
     pub unchanged: bool,
 }
 
 impl Report for EventsImportReport {
     fn human(&self, screen: &mut Screen) {
+        let done = &self.done;
         screen.put(Tone::Plain, &format!("{}: ", self.file));
-        screen.line(Tone::Heading, &first_names(&self.sessions, self.session_count));
+        screen.line(Tone::Heading, &first_names(&done.sessions, done.session_count));
         if self.unchanged {
             screen.line(Tone::Dim, "  nothing new");
         } else {
             let parts = [
-                count_text(self.lines, "line"),
-                count_text(self.revisions, "revision"),
-                count_text(self.checkpoints, "checkpoint"),
-                count_text(self.facts, "fact"),
+                count_text(done.lines, "line"),
+                count_text(done.revisions, "revision"),
+                count_text(done.checkpoints, "checkpoint"),
+                count_text(done.facts, "fact"),
             ];
             screen.line(Tone::Plain, &format!("  imported {}", parts.join(", ")));
         }
-        print_waiting(self.waiting_bytes, screen);
+        print_waiting(done.waiting_bytes, screen);
     }
 }
 

@@ -79,7 +79,7 @@ impl Verb for EventsImportArgs {
         let stream =
             StreamImportRequest { source: &source, name: name.trim(), session: context.session() };
         let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
-        let taken = store
+        let done = store
             .import_events(&opened.write_context, stream, &mut || Ok(input.open()), &|bytes| {
                 progress.set_finished(bytes);
             })
@@ -93,18 +93,7 @@ impl Verb for EventsImportArgs {
             })?;
         drop(progress);
         store.sync()?;
-        Ok(EventsImportReport {
-            file: shown,
-            unchanged: taken.lines == 0,
-            sessions: taken.sessions,
-            session_count: taken.session_count,
-            lines: taken.lines,
-            bytes: taken.bytes,
-            revisions: taken.revisions,
-            checkpoints: taken.checkpoints,
-            facts: taken.facts,
-            waiting_bytes: taken.waiting_bytes,
-        })
+        Ok(EventsImportReport { file: shown, unchanged: done.lines == 0, done })
     }
 }
 
