@@ -181,12 +181,6 @@ impl Context {
         }
     }
 
-    /// Returns the folder for keys and witnesses of stores: `FORGE_KEYRING`, by default in the
-    /// user's state directory.
-    pub fn keyring(&self) -> Option<PathBuf> {
-        self.environment.keyring()
-    }
-
     /// Returns the exit code of the process if there is no error.
     pub fn final_exit_code(&self) -> u8 {
         match self.exit_code {

@@ -89,10 +89,6 @@ impl SessionWriter {
         workspace::claim_id(&self.session.state(&head)?, kind, name)
     }
 
-    pub fn claim_ids(&self, kind: Kind, names: &[String]) -> Result<Vec<String>, CommandError> {
-        names.iter().map(|name| self.claim_id(kind, name)).collect()
-    }
-
     /// Applies a rule to the current claims and writes the outcome.
     pub fn write_rule(
         &self,
@@ -117,18 +113,8 @@ impl SessionWriter {
         Ok((done.new_id.clone().unwrap_or_default(), done))
     }
 
-    /// Writes a new claim with these fields.
+    /// Writes a new claim with these fields, together with the fact about its id, if there is one.
     pub fn add_value(
-        &self,
-        kind: Kind,
-        id: Option<&str>,
-        value: &Value,
-    ) -> Result<(String, WriteReport), CommandError> {
-        self.add_value_with(kind, id, value, |_| None)
-    }
-
-    /// Writes a new claim with these fields, together with a fact that refers to its id.
-    pub fn add_value_with(
         &self,
         kind: Kind,
         id: Option<&str>,

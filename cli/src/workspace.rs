@@ -93,7 +93,7 @@ pub fn store_options(context: &Context, access: StoreAccess) -> Options {
         .lock_timeout(context.lock_timeout())
         .read_only(access != StoreAccess::Write)
         .redaction(redactor(context).map(Arc::new))
-        .keyring(context.keyring())
+        .keyring(context.environment.keyring())
         // A command ends soon, so caching more would have no benefit.
         .head_bytes(64 << 20)
         .connector(database::connector(context))
@@ -290,7 +290,7 @@ pub fn named_or_chosen_session(
 fn first_session(context: &Context, store: &Store) -> Result<Session, CommandError> {
     let name = project_name(context, store);
     let act = write_context(context, "session new");
-    match create_session(context, store, &act, NewSession::named(name.clone())) {
+    match begin_session(context, store, &act, NewSession::named(name.clone())) {
         // Another process created it first.
         Err(Error::Duplicate { .. }) => Ok(store.session(&name)?),
         made => Ok(made?),
@@ -299,15 +299,6 @@ fn first_session(context: &Context, store: &Store) -> Result<Session, CommandErr
 
 /// Creates a session, with the checkpoint schedule of the settings.
 pub fn begin_session(
-    context: &Context,
-    store: &Store,
-    act: &WriteContext,
-    new: NewSession,
-) -> Result<Session, CommandError> {
-    Ok(create_session(context, store, act, new)?)
-}
-
-fn create_session(
     context: &Context,
     store: &Store,
     act: &WriteContext,

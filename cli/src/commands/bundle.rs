@@ -171,7 +171,7 @@ impl Verb for BackupArgs {
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let to = context.cwd.join(&self.to);
         let from = context.store_directory()?;
-        let keyring = context.keyring();
+        let keyring = context.environment.keyring();
         let done = Store::backup(&from, &to, context.now, keyring.as_deref())?;
         Ok(StoreBackupReport::new(&from, &to, done))
     }

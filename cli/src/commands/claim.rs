@@ -23,7 +23,7 @@ pub trait RecordedClaim: ListedKind {
         id: Option<&str>,
         fields: FieldMap,
     ) -> Result<(String, WriteReport), CommandError> {
-        writing.add_value(Self::KIND, id, &Value::Map(fields))
+        writing.add_value(Self::KIND, id, &Value::Map(fields), |_| None)
     }
 
     /// Checks fields of an existing claim before they are changed.
@@ -126,15 +126,15 @@ impl<K: RecordedClaim, U: FieldUse> FieldArgs<K, U> {
             *value = match &*value {
                 Value::Text(name) => writing.claim_id(kind, name)?.into(),
                 Value::List(names) => {
-                    let names: Vec<_> =
-                        names.iter().filter_map(Value::as_text).map(str::to_owned).collect();
+                    let names: Vec<&str> = names.iter().filter_map(Value::as_text).collect();
                     let word = match names.as_slice() {
                         [word] => K::word_for_ids(word),
                         _ => None,
                     };
+                    let ids = names.iter().map(|name| writing.claim_id(kind, name));
                     match word {
                         Some(word) => word,
-                        None => writing.claim_ids(kind, &names)?.into(),
+                        None => ids.collect::<Result<Vec<_>, _>>()?.into(),
                     }
                 }
                 other => other.clone(),

@@ -274,7 +274,7 @@ fn import_transcripts(
     };
     let mut files = args.files.clone();
     if files.is_empty() {
-        let found = found_transcripts_of(dialect, context, &store)?;
+        let found = found_transcripts(dialect, context, &store)?;
         if !found.is_empty() && (args.yes || args.dry_run || confirm_import(context, &found)?) {
             files = found.into_iter().map(|one| one.file.into()).collect();
         } else {
@@ -441,15 +441,8 @@ fn joined_errors(mut failed: Vec<CommandError>, files: usize) -> Result<(), Comm
     }
 }
 
-/// Finds the transcripts of Claude Code about this directory and the project's directory.
-pub fn found_claude_transcripts(
-    context: &Context,
-    store: &Store,
-) -> Result<Vec<FoundTranscript>, CommandError> {
-    found_transcripts_of(TranscriptDialect::ClaudeCode, context, store)
-}
-
-fn found_transcripts_of(
+/// Finds the transcripts of an agent about this directory and the project's directory.
+pub fn found_transcripts(
     dialect: TranscriptDialect,
     context: &Context,
     store: &Store,

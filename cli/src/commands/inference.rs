@@ -130,7 +130,7 @@ impl Verb for InferencePromoteArgs {
         ]);
         let id = self.id.as_ref().map(NameArg::as_str);
         let promoted = |id: &str| new_version(&fact, context.now, [(PROMOTED, id.into())]);
-        let (id, done) = writing.add_value_with(kind, id, &value, |id| Some(promoted(id)))?;
+        let (id, done) = writing.add_value(kind, id, &value, |id| Some(promoted(id)))?;
         Ok(EntityWriteReport::new("Added", done).about_claim(kind, id))
     }
 }

@@ -1,5 +1,6 @@
 //! `forge init`.
 
+use super::import::found_transcripts;
 use crate::args::value::NameArg;
 use crate::config::trust;
 use crate::context::{Context, Environment};
@@ -9,6 +10,7 @@ use crate::error::CommandError;
 use crate::report::store::InitReport;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
+use forge_agents::claude_code::TranscriptDialect;
 use forge_store::error::Error;
 use forge_store::model::Timestamp;
 use forge_store::store::database::shard_name;
@@ -83,7 +85,7 @@ impl Verb for InitArgs {
                     Store::open(&path, workspace::store_options(context, StoreAccess::Read))?;
                 let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
                 let transcripts = match self.import {
-                    true => super::import::found_claude_transcripts(context, &store)?,
+                    true => found_transcripts(TranscriptDialect::ClaudeCode, context, &store)?,
                     false => Vec::new(),
                 };
                 let existing = true;
@@ -98,7 +100,7 @@ impl Verb for InitArgs {
             made => made?,
         };
         if self.unsealed
-            && let Some(keyring) = context.keyring()
+            && let Some(keyring) = context.environment.keyring()
             && store.take_place(&keyring)
         {
             context
@@ -118,7 +120,7 @@ impl Verb for InitArgs {
         }
         let above = store_above(&path, &context.environment);
         let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
-        let transcripts = match super::import::found_claude_transcripts(context, &store) {
+        let transcripts = match found_transcripts(TranscriptDialect::ClaudeCode, context, &store) {
             Err(error) if !self.import => {
                 context.out.warn(error.message());
                 Vec::new()

@@ -65,7 +65,7 @@ impl Verb for KeyExportArgs {
         let id = Store::key_state(&path, &options)?.id;
         private_files::replace_file(&file, text.as_bytes())
             .map_err(|error| file_error(&file, error))?;
-        Ok(KeyTransferReport::exported(id, &file))
+        Ok(KeyTransferReport::new(id, &file, "exported"))
     }
 }
 
@@ -87,7 +87,7 @@ impl Verb for KeyImportArgs {
         let text = plain_file::read_text(&file, MAX_KEY_BYTES)
             .map_err(|error| file_error(&file, error))?;
         let id = Store::import_key(&text, &options)?;
-        Ok(KeyTransferReport::imported(id, &file))
+        Ok(KeyTransferReport::new(id, &file, "imported"))
     }
 }
 

@@ -38,7 +38,7 @@ impl Verb for VerifyArgs {
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let path = context.store_directory()?;
         let depth = if self.read_data { VerifyDepth::ReadData } else { VerifyDepth::Quick };
-        let keyring = context.keyring();
+        let keyring = context.environment.keyring();
         let is_in_database = Store::database_of(&path).is_ok_and(|place| place.is_some());
         let found = if is_in_database {
             let options = workspace::store_options(context, StoreAccess::Read);
@@ -85,7 +85,7 @@ impl Verb for RepairArgs {
         };
         let from = context.store_directory()?;
         let to = context.cwd.join(to);
-        let keyring = context.keyring();
+        let keyring = context.environment.keyring();
         let done = Store::repair(&from, &to, context.now, keyring.as_deref())?;
         Ok(EitherReport::First(StoreRepairReport::new(&from, &to, done)))
     }

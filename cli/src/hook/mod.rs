@@ -331,7 +331,7 @@ impl HookCall<'_> {
     /// process, and in the file of variables for the agent's shell, if there is one.
     fn export_session(&mut self, event: &HookEvent, store: &Path) {
         let Some(session) = &event.session else { return };
-        let keyring = self.context.keyring();
+        let keyring = self.context.environment.keyring();
         if let Some(notes) = Store::notes_of(store, keyring.as_deref()) {
             agent_process::note_session(&notes, event.agent, session);
         }

@@ -90,12 +90,8 @@ pub struct KeyTransferReport {
 }
 
 impl KeyTransferReport {
-    pub fn exported(id: String, file: &Path) -> Self {
-        Self { id, file: file.display().to_string(), done: "exported" }
-    }
-
-    pub fn imported(id: String, file: &Path) -> Self {
-        Self { id, file: file.display().to_string(), done: "imported" }
+    pub fn new(id: String, file: &Path, done: &'static str) -> Self {
+        Self { id, file: file.display().to_string(), done }
     }
 }
 
