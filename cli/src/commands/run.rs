@@ -123,13 +123,8 @@ pub struct RunFailArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RunForgetArgs {
-    /// Run; by default the one that last recorded the item
-    #[arg(long, value_name = "RUN")]
-    pub run: Option<NameArg>,
-
-    /// Item
-    #[arg(long, value_name = "ITEM")]
-    pub item: NameArg,
+    #[command(flatten)]
+    pub item: query::RunItemArgs,
 
     /// Step; can be repeated
     #[arg(long, value_name = "STEP", required = true)]
@@ -253,10 +248,10 @@ impl Verb for RunForgetArgs {
 
     fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
         let OpenedStore { store, write_context, .. } = opened;
-        let run = find_run(store, self.run.as_ref(), &self.item)?;
+        let query::RunItemArgs { run, item } = &self.item;
+        let (run, item) = (find_run(store, run.as_ref(), item)?, item.as_str());
         let steps: Vec<String> = self.step.iter().map(|step| step.as_str().to_owned()).collect();
-        let done = run.forget(write_context, self.item.as_str(), &steps)?;
-        let report = EntityWriteReport::new("Cleared outputs of", done);
-        Ok(report.about_claim(Kind::Item, self.item.as_str()))
+        let done = run.forget(write_context, item, &steps)?;
+        Ok(EntityWriteReport::new("Cleared outputs of", done).about_claim(Kind::Item, item))
     }
 }
