@@ -79,14 +79,24 @@ fn protocol_error(error: &CommandError) -> ErrorData {
     }
 }
 
-/// Refuses a cursor, because all lists are one page.
-fn refuse_cursor(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match request.and_then(|request| request.cursor.as_ref()) {
-        None => Ok(()),
-        Some(_) => {
-            Err(ErrorData::invalid_params("this list has one page: leave the cursor out", None))
+/// Defines a method that lists all items of a kind. It refuses a cursor, because all lists are one
+/// page.
+macro_rules! list_all {
+    ($method:ident -> $result:ident: $items:expr) => {
+        async fn $method(
+            &self,
+            request: Option<PaginatedRequestParams>,
+            _: RequestContext<RoleServer>,
+        ) -> Result<$result, ErrorData> {
+            if request.is_some_and(|request| request.cursor.is_some()) {
+                let text = "this list has one page: leave the cursor out";
+                return Err(ErrorData::invalid_params(text, None));
+            }
+            let mut result = $result::with_all_items($items);
+            (result.ttl_ms, result.cache_scope) = (Some(KEEP_MS), Some(CacheScope::Public));
+            Ok(result)
         }
-    }
+    };
 }
 
 impl ServerHandler for ForgeServer {
@@ -109,17 +119,9 @@ impl ServerHandler for ForgeServer {
         Cow::Borrowed(VERSIONS)
     }
 
-    async fn list_tools(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        refuse_cursor(request.as_ref())?;
-        let tools = tool::all().iter().map(|entry| entry.tool.clone()).collect();
-        let mut result = ListToolsResult::with_all_items(tools);
-        (result.ttl_ms, result.cache_scope) = (Some(KEEP_MS), Some(CacheScope::Public));
-        Ok(result)
-    }
+    list_all!(
+        list_tools -> ListToolsResult: tool::all().iter().map(|entry| entry.tool.clone()).collect()
+    );
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
         tool::find(name).map(|entry| entry.tool.clone())
@@ -154,27 +156,9 @@ impl ServerHandler for ForgeServer {
         }
     }
 
-    async fn list_resources(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        refuse_cursor(request.as_ref())?;
-        let mut result = ListResourcesResult::with_all_items(resource::all());
-        (result.ttl_ms, result.cache_scope) = (Some(KEEP_MS), Some(CacheScope::Public));
-        Ok(result)
-    }
+    list_all!(list_resources -> ListResourcesResult: resource::all());
 
-    async fn list_resource_templates(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        refuse_cursor(request.as_ref())?;
-        let mut result = ListResourceTemplatesResult::with_all_items(resource::templates());
-        (result.ttl_ms, result.cache_scope) = (Some(KEEP_MS), Some(CacheScope::Public));
-        Ok(result)
-    }
+    list_all!(list_resource_templates -> ListResourceTemplatesResult: resource::templates());
 
     fn read_resource(
         &self,
@@ -193,16 +177,7 @@ impl ServerHandler for ForgeServer {
         }
     }
 
-    async fn list_prompts(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        refuse_cursor(request.as_ref())?;
-        let mut result = ListPromptsResult::with_all_items(prompt::all());
-        (result.ttl_ms, result.cache_scope) = (Some(KEEP_MS), Some(CacheScope::Public));
-        Ok(result)
-    }
+    list_all!(list_prompts -> ListPromptsResult: prompt::all());
 
     fn get_prompt(
         &self,
