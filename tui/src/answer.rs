@@ -240,9 +240,7 @@ pub struct StateView {
     pub more: usize,
     /// The number of claims in each tab; facts are not counted.
     pub counts: Vec<(StateTab, usize)>,
-    /// The claims of this tab that were removed since the moment that was selected before.
-    pub removed: Vec<Key>,
-    /// The number of claims in each tab that changed since then.
+    /// The number of claims in each tab that changed since the moment that was selected before.
     pub moved: Vec<(StateTab, usize)>,
     /// What changed between the mark and this moment, in one line; empty without a mark.
     pub since_mark: String,

@@ -141,8 +141,6 @@ pub struct CommitRow {
     pub at: Timestamp,
     /// The first line of the message.
     pub subject: PageText,
-    /// The hash.
-    pub sha: Option<PageText>,
     /// The number of its line in the story.
     pub anchor: Option<usize>,
 }

@@ -93,7 +93,6 @@ pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[Turn
     let commits = findings.commits.iter().map(|commit| CommitRow {
         at: commit.at,
         subject: texts.clean(commit.subject.as_deref().unwrap_or("without a known message")),
-        sha: commit.sha.as_deref().map(|sha| texts.clean(sha)),
         anchor: commit_anchor(commit.at),
     });
     let last_pass = findings.passing.iter().max_by_key(|check| check.fact.at);

@@ -30,14 +30,14 @@ pub(super) fn view(
     };
     let counts = StateTab::ALL.iter().map(|(tab, ..)| (*tab, claims_of(*tab))).collect();
 
-    let (mut changed, mut removed) = (BTreeMap::new(), Vec::new());
+    let mut changed = BTreeMap::new();
     let mut moved_kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     if let Some(since) = since {
         for change in session.changed_claims(since, point)?.keys() {
             let (key, change) = change?;
             *moved_kinds.entry(key.kind).or_default() += 1;
             match change {
-                ChangeKind::Removed => removed.push(key),
+                ChangeKind::Removed => {}
                 ChangeKind::Added => _ = changed.insert(key, ItemNovelty::New),
                 _ => _ = changed.insert(key, ItemNovelty::Changed),
             }
@@ -46,7 +46,6 @@ pub(super) fn view(
     let moved_in =
         |tab: StateTab| tab.kinds().iter().filter_map(|kind| moved_kinds.get(kind)).sum::<usize>();
     let moved = StateTab::ALL.iter().map(|(tab, ..)| (*tab, moved_in(*tab))).collect();
-    removed.retain(|key| tab.kinds().contains(&key.kind));
 
     let novelty = |key: &Key| changed.get(key).copied().unwrap_or(ItemNovelty::Same);
     let mut items = Vec::new();
@@ -75,7 +74,6 @@ pub(super) fn view(
         items,
         more,
         counts,
-        removed,
         moved,
         since_mark: String::new(),
     })
