@@ -1,6 +1,6 @@
 //! Compares a file with what was imported from it before.
 
-use super::import_file::{cannot_read, read_at};
+use super::import_file::{ImportFile, cannot_read, read_at};
 use super::{READ_BYTES, TranscriptImporter, TranscriptIntake};
 use crate::error::CommandError;
 use forge_store::error::Error;
@@ -23,26 +23,26 @@ impl TranscriptImporter<'_> {
     /// the file is shorter.
     pub(super) fn compare(
         &self,
-        intake: &mut TranscriptIntake,
+        intake: &TranscriptIntake,
         known: &SourceBookmark,
         path: &Path,
     ) -> Result<FileComparison, CommandError> {
         let failed = |error| cannot_read(path, error);
-        if intake.bytes < known.bytes && known.removed() > 0 {
+        let ImportFile { file, bytes, .. } = &intake.opened;
+        if *bytes < known.bytes && known.removed() > 0 {
             return self.compare_kept(intake, path);
         }
         let key = self.store.hash_key();
         let mut offset = 0;
-        let end = known.bytes.min(intake.bytes);
-        if self.options.live && intake.bytes >= known.bytes {
+        let end = known.bytes.min(*bytes);
+        if self.options.live && *bytes >= known.bytes {
             offset = end.saturating_sub(1) - end.saturating_sub(1) % BLOCK_BYTES as u64;
         }
         while offset < end {
-            let part =
-                read_at(&intake.file, offset, READ_BYTES.min(end - offset)).map_err(failed)?;
+            let part = read_at(file, offset, READ_BYTES.min(end - offset)).map_err(failed)?;
             // If the file is shorter now, its last block is incomplete and has no hash: it is
             // compared with the stored bytes.
-            let whole = if intake.bytes < known.bytes {
+            let whole = if *bytes < known.bytes {
                 part.len() - part.len() % BLOCK_BYTES
             } else {
                 part.len()
@@ -61,7 +61,7 @@ impl TranscriptImporter<'_> {
             }
             offset += part.len() as u64;
         }
-        Ok(if intake.bytes < known.bytes { FileComparison::Shorter } else { FileComparison::Grown })
+        Ok(if *bytes < known.bytes { FileComparison::Shorter } else { FileComparison::Grown })
     }
 
     /// Compares a file that is shorter than its imported part, if secrets were removed from that
@@ -69,17 +69,18 @@ impl TranscriptImporter<'_> {
     /// redacted again and compared with them from the beginning.
     fn compare_kept(
         &self,
-        intake: &mut TranscriptIntake,
+        intake: &TranscriptIntake,
         path: &Path,
     ) -> Result<FileComparison, CommandError> {
         let Some(session) = &intake.session else { return Ok(FileComparison::Changed) };
+        let ImportFile { file, bytes, .. } = &intake.opened;
         let (mut offset, mut kept) = (0, 0);
         let mut buffer = Vec::new();
-        while offset < intake.bytes {
-            let part = read_at(&intake.file, offset, READ_BYTES)
-                .map_err(|error| cannot_read(path, error))?;
+        while offset < *bytes {
+            let part =
+                read_at(file, offset, READ_BYTES).map_err(|error| cannot_read(path, error))?;
             offset += part.len() as u64;
-            let ends = offset >= intake.bytes || part.is_empty();
+            let ends = offset >= *bytes || part.is_empty();
             buffer.extend_from_slice(&part);
             let follows = if ends { PartEnding::End } else { PartEnding::More };
             let clean = self.store.redact_source(&buffer, TextForm::Json, follows);

@@ -22,7 +22,6 @@ use forge_store::store::{
 use import_file::{cannot_read, first_session, last_session, no_session_named, records_over_lines};
 use part_reader::{TranscriptPart, TranscriptPartReader};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -66,31 +65,24 @@ pub struct TranscriptImporter<'a> {
 
 /// The state of importing a file.
 struct TranscriptIntake {
-    file: File,
-    bytes: u64,
-    /// Whether it is one document over several lines.
-    document: bool,
+    opened: ImportFile,
+    /// The name of its source; empty if the file is only read.
     source: String,
     session: Option<Session>,
     bookmark: SourceBookmark,
-    /// Whether the file was imported before and is read from its beginning, because it changed.
-    again: bool,
     report: TranscriptFileReport,
 }
 
 impl TranscriptIntake {
     /// Creates the state for reading a file without importing it.
-    fn unnamed(opened: &ImportFile, path: &Path) -> std::io::Result<Self> {
-        Ok(Self {
-            file: opened.file.try_clone()?,
-            bytes: opened.bytes,
-            document: opened.document,
+    fn new(opened: ImportFile, path: &Path) -> Self {
+        Self {
+            opened,
             source: String::new(),
             session: None,
             bookmark: SourceBookmark::default(),
-            again: false,
             report: TranscriptFileReport::new(path),
-        })
+        }
     }
 }
 
@@ -154,18 +146,17 @@ impl<'a> TranscriptImporter<'a> {
             })?;
             return Ok(vec![report]);
         };
+        let mut intake = TranscriptIntake::new(opened, path);
         if self.options.strict {
             // A bad line in any session must be found before one is written.
-            let mut intake = TranscriptIntake::unnamed(&opened, path).map_err(failed)?;
             self.read_to_end(&mut intake, path, true)?;
         }
+        let ImportFile { file: all, form, document, .. } = intake.opened;
         let mut reports = Vec::new();
         for lines in sessions {
-            let (file, bytes) =
-                lines.copy(&opened.file, &unpack_folder(self.store)).map_err(failed)?;
+            let (file, bytes) = lines.copy(&all, &unpack_folder(self.store)).map_err(failed)?;
             let mut report = self.retry(|importer| {
                 let file = file.try_clone().map_err(failed)?;
-                let (form, document) = (opened.form, false);
                 importer.import_opened(path, ImportFile { file, bytes, form, document })
             })?;
             for skipped in &mut report.skipped {
@@ -212,51 +203,40 @@ impl<'a> TranscriptImporter<'a> {
         path: &Path,
         opened: ImportFile,
     ) -> Result<TranscriptFileReport, CommandError> {
-        let mut report = TranscriptFileReport::new(path);
+        let mut intake = TranscriptIntake::new(opened, path);
+        let ImportFile { file, bytes, document, .. } = &intake.opened;
         let id = match self.dialect {
-            TranscriptDialect::ClaudeCode => last_session(&opened.file, opened.bytes),
-            _ => first_session(&opened.file, opened.bytes, self.reader_options(opened.document)),
+            TranscriptDialect::ClaudeCode => last_session(file, *bytes),
+            _ => first_session(file, *bytes, self.reader_options(*document)),
         };
         let Some(id) = id.map_err(|error| cannot_read(path, error))? else {
-            report.waiting_bytes = opened.bytes;
-            return self.without_session(&opened, report, path);
+            return self.without_session(intake, path);
         };
-        let ImportFile { file, bytes, document, .. } = opened;
         if self.dialect == TranscriptDialect::ClaudeCode && !self.options.live {
-            let other = import_file::other_session(&file, &id);
+            let other = import_file::other_session(file, &id);
             let other = other.map_err(|error| cannot_read(path, error))?;
-            report.other_session = other.map(|other| self.store.without_secrets(&other));
+            intake.report.other_session = other.map(|other| self.store.without_secrets(&other));
         }
         let id = self.store.without_secrets(&id);
-        report.agent_session = Some(id.clone());
         let source = source_name(agent_name(self.dialect), path, &id);
-        let source = self.store.without_secrets(&source);
-        let session = self.store.agent_session(&id)?;
-        let known = session.as_ref().map(|session| session.bookmark(&source));
-        let known = known.transpose()?.flatten();
-        report.session =
-            session.as_ref().map(|session| session.summary()).transpose()?.map(|it| it.info.name);
-        let mut intake = TranscriptIntake {
-            file,
-            bytes,
-            document,
-            source,
-            session,
-            bookmark: SourceBookmark::default(),
-            again: false,
-            report,
-        };
+        intake.source = self.store.without_secrets(&source);
+        intake.session = self.store.agent_session(&id)?;
+        intake.report.agent_session = Some(id);
+        let mut known = None;
+        if let Some(session) = &intake.session {
+            known = session.bookmark(&intake.source)?;
+            intake.report.session = Some(session.summary()?.info.name);
+        }
         if let Some(known) = known {
-            match self.compare(&mut intake, &known, path)? {
+            match self.compare(&intake, &known, path)? {
                 FileComparison::Grown => intake.bookmark = known,
                 FileComparison::Shorter => {
                     intake.report.unchanged = true;
                     return Ok(intake.report);
                 }
-                FileComparison::Changed => intake.again = true,
+                FileComparison::Changed => intake.report.again = true,
             }
         }
-        intake.report.again = intake.again;
         if self.options.strict {
             // A bad line must be found before anything is written.
             self.read_to_end(&mut intake, path, true)?;
@@ -278,38 +258,36 @@ impl<'a> TranscriptImporter<'a> {
     /// an agent has only begun to write the file, or it may have no session. Nothing is imported.
     fn without_session(
         &mut self,
-        opened: &ImportFile,
-        mut report: TranscriptFileReport,
+        mut intake: TranscriptIntake,
         path: &Path,
     ) -> Result<TranscriptFileReport, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
+        let opened = &intake.opened;
         let damage = opened.damage(path).map_err(|error| cannot_read(path, error))?;
         if let Some(error) = damage.filter(|_| !self.options.live) {
             return Err(error);
         }
         let begun = opened.is_begun().map_err(|error| cannot_read(path, error))?;
         let unlike = opened.form.filter(|form| *form != wanted && !begun);
-        report.begun = begun;
-        let mut intake =
-            TranscriptIntake::unnamed(opened, path).map_err(|error| cannot_read(path, error))?;
         // Claude Code also writes files that contain only titles; all other agents name the session
         // first.
         let headless = opened.form == Some(wanted)
             && self.dialect != TranscriptDialect::ClaudeCode
-            && !(begun || intake.document);
+            && !(begun || opened.document);
         // Only Gemini CLI writes a document over several lines.
         let spreads = opened.form == Some(wanted)
             && self.dialect != TranscriptDialect::Gemini
-            && intake.document
+            && opened.document
             && !begun;
+        (intake.report.begun, intake.report.waiting_bytes) = (begun, opened.bytes);
         let skipped = self.read_to_end(&mut intake, path, true)?.skipped;
         let error = match unlike {
             Some(found) => wrong_format(path, wanted, found),
             None if headless => no_session_named(path, wanted),
             None if spreads && !skipped.is_empty() => records_over_lines(path, wanted),
             None => {
-                report.skipped = skipped;
-                return Ok(report);
+                intake.report.skipped = skipped;
+                return Ok(intake.report);
             }
         };
         Err(match skipped.first() {
@@ -328,7 +306,7 @@ impl<'a> TranscriptImporter<'a> {
         path: &Path,
         only_look: bool,
     ) -> Result<TranscriptFileReport, CommandError> {
-        let options = self.reader_options(intake.document);
+        let options = self.reader_options(intake.opened.document);
         let carry: TranscriptState = match intake.bookmark.carry.as_slice() {
             [] => TranscriptState::default(),
             bytes => serde_json::from_slice(bytes).map_err(|error| {
@@ -336,15 +314,11 @@ impl<'a> TranscriptImporter<'a> {
                     .caused_by(error)
             })?,
         };
-        let file = intake.file.try_clone().map_err(|error| cannot_read(path, error))?;
+        let ImportFile { file, bytes, .. } = &intake.opened;
+        let file = file.try_clone().map_err(|error| cannot_read(path, error))?;
         let (from, store, now) = ((intake.bookmark.bytes, !only_look), self.store, self.act.now);
-        let reading = TranscriptPartReader::new(
-            store,
-            (path, file, intake.bytes),
-            (options, carry),
-            now,
-            from,
-        );
+        let reading =
+            TranscriptPartReader::new(store, (path, file, *bytes), (options, carry), now, from);
         let reading = match &intake.report.agent_session {
             Some(id) if self.dialect == TranscriptDialect::ClaudeCode => reading.of_session(id),
             _ => reading,
@@ -352,7 +326,7 @@ impl<'a> TranscriptImporter<'a> {
         let mut report = intake.report.clone();
         let mut held: Vec<TranscriptPart> = Vec::new();
         let bookmark = intake.bookmark.clone();
-        let is_long = bookmark.bytes >= MANY_KEPT_BYTES && intake.bytes > bookmark.bytes;
+        let is_long = bookmark.bytes >= MANY_KEPT_BYTES && *bytes > bookmark.bytes;
         let continued = intake.session.clone().filter(|_| is_long && !only_look);
         report.waiting_bytes = thread::scope(|scope| {
             if let Some(session) = continued {
@@ -396,7 +370,7 @@ impl<'a> TranscriptImporter<'a> {
         piece: &TranscriptPiece,
         report: &mut TranscriptFileReport,
     ) -> Result<(), CommandError> {
-        let known = intake.session.as_ref().filter(|_| intake.again);
+        let known = intake.session.as_ref().filter(|_| report.again);
         if let Some(session) = known {
             report.count_facts(&session.unknown_facts(piece.facts.clone())?);
         }
@@ -438,10 +412,10 @@ impl<'a> TranscriptImporter<'a> {
             None => *self.operations.entry(id).or_insert(self.store.new_operation()?),
         };
         let open_at = intake.bookmark.open_block();
-        let open = read_at(&intake.file, open_at, intake.bookmark.bytes - open_at)
+        let open = read_at(&intake.opened.file, open_at, intake.bookmark.bytes - open_at)
             .map_err(|error| CommandError::io("cannot read the transcript again", error))?;
         let mut facts = read.piece.facts;
-        if intake.again {
+        if report.again {
             facts = session.unknown_facts(facts)?;
             report.count_facts(&facts);
         }
@@ -453,7 +427,7 @@ impl<'a> TranscriptImporter<'a> {
             bytes: read.clean,
             lines: read.lines,
             keep: true,
-            rereads: intake.again,
+            rereads: report.again,
             carry: read.carry,
             facts,
             checkpoints,
