@@ -22,7 +22,8 @@ pub struct LockHolder {
 
 impl LockHolder {
     /// Returns the holder of the lock on a file, where the system reports it.
-    pub(crate) fn of(file: &File) -> Option<Self> {
+    #[must_use]
+    pub fn of(file: &File) -> Option<Self> {
         let metadata = file.metadata().ok()?;
         // If the list changes while it is read, a line may be missing.
         let look = |_| holder_in(&list_of_locks().ok()?, metadata.ino());

@@ -6,12 +6,11 @@ use super::agent::KnownCompaction;
 use crate::compaction;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::doctor::StoreHealth;
-use forge_store::error::Error;
+use forge_store::error::{Error, LockHolder};
 use forge_store::plain_file;
 use forge_store::store::{Options, SealStatus, Store};
 use rustix::fs::{Access, access};
 use std::fs::{self, TryLockError};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -261,14 +260,5 @@ fn holder(lock: &Path) -> Option<Option<u32>> {
             Ok(()) | Err(TryLockError::Error(_)) => return None,
         }
     }
-    let inode = file.metadata().ok()?.ino();
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    // 1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF
-    let process = locks.lines().find_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let place = words.iter().position(|word| *word == "WRITE")?;
-        let of = words.get(place + 2)?.rsplit(':').next()?;
-        (of == inode.to_string()).then(|| words.get(place + 1)?.parse().ok())?
-    });
-    Some(process)
+    Some(LockHolder::of(&file).map(|holder| holder.pid))
 }
