@@ -5,6 +5,7 @@ use forge_store::error::Error;
 use forge_store::model::text::without_hidden;
 use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
+use serde::Serialize;
 use std::borrow::Cow;
 use std::mem;
 
@@ -183,6 +184,12 @@ pub fn shorten(text: &str, characters: usize) -> String {
     }
     let cut: String = line.chars().take(characters.saturating_sub(1)).collect();
     format!("{}…", cut.trim_end())
+}
+
+/// Returns the word for a variant of an enum in JSON.
+pub fn json_word(variant: impl Serialize) -> String {
+    let word = serde_json::to_value(variant).unwrap_or_default();
+    word.as_str().unwrap_or_default().to_owned()
 }
 
 /// Returns a count with its noun in the singular or plural: `1 session`, `2 sessions`.

@@ -2,6 +2,7 @@
 
 use super::entity::field_text;
 use crate::output::{Report, Screen, TextTable, Tone, cells};
+use crate::text::json_word;
 use forge_store::model::{
     FactOrigin, Key, OperationAuthor, OperationId, RevisionId, Timestamp, Value,
 };
@@ -65,10 +66,7 @@ impl Report for BlameReport {
                 FieldOrigin::Revision { sequence, verb, branch, time, .. } => {
                     (format!("#{sequence} {verb} on {branch}"), *time)
                 }
-                FieldOrigin::Fact { time, origin, .. } => {
-                    let origin = serde_json::to_value(origin).unwrap_or_default();
-                    (origin.as_str().unwrap_or_default().to_owned(), *time)
-                }
+                FieldOrigin::Fact { time, origin, .. } => (json_word(origin), *time),
             };
             let old = match &blamed.old {
                 Value::Null => String::new(),

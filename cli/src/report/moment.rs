@@ -3,7 +3,7 @@
 use super::entity_write::MadeCheckpoint;
 use crate::error::CommandError;
 use crate::output::{Screen, Tone};
-use crate::text::{TextLength, TextReader};
+use crate::text::{TextLength, TextReader, json_word};
 use forge_store::model::{Checkpoint, CheckpointTrigger, Timestamp, Value};
 use forge_store::store::{ResolvedMoment, RevisionSummary, Session};
 use serde::Serialize;
@@ -65,10 +65,7 @@ pub fn trigger_word(trigger: CheckpointTrigger) -> String {
     match trigger {
         CheckpointTrigger::Manual => "manual".to_owned(),
         CheckpointTrigger::Scheduled => "scheduled".to_owned(),
-        CheckpointTrigger::Automatic(auto) => serde_json::to_value(auto)
-            .ok()
-            .and_then(|word| word.as_str().map(|word| word.replace('_', " ")))
-            .unwrap_or_default(),
+        CheckpointTrigger::Automatic(auto) => json_word(auto).replace('_', " "),
     }
 }
 

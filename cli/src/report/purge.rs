@@ -3,9 +3,9 @@
 use super::import::size_text;
 use crate::error::{EXIT_NOT_YET, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
-use crate::text::count_text;
+use crate::text::{count_text, json_word};
 use forge_store::redact::MIN_SECRET_BYTES;
-use forge_store::store::{self, PurgeKind};
+use forge_store::store;
 use serde::Serialize;
 use std::path::Path;
 
@@ -130,21 +130,6 @@ impl SecretPurgeReport {
     }
 }
 
-const fn kind_word(kind: PurgeKind) -> &'static str {
-    match kind {
-        PurgeKind::Session => "session",
-        PurgeKind::Branch => "branch",
-        PurgeKind::Source => "source",
-        PurgeKind::Revision => "revision",
-        PurgeKind::Body => "verb",
-        PurgeKind::Checkpoint => "checkpoint",
-        PurgeKind::Operation => "operation",
-        PurgeKind::Facts => "facts",
-        PurgeKind::Text => "text",
-        PurgeKind::Bytes => "bytes",
-    }
-}
-
 impl Report for SecretPurgeReport {
     fn exit_code(&self) -> u8 {
         if !self.dry_run && !self.done { EXIT_NOT_YET } else { EXIT_OK }
@@ -166,7 +151,7 @@ impl Report for SecretPurgeReport {
         };
         screen.plain(&sentence);
         for place in &self.places {
-            screen.put(Tone::Id, &format!("  {} {}", kind_word(place.kind), place.name));
+            screen.put(Tone::Id, &format!("  {} {}", json_word(place.kind), place.name));
             let session = place
                 .session
                 .as_ref()

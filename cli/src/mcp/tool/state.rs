@@ -11,7 +11,7 @@ use crate::args::value::MomentArg;
 use crate::error::CommandError;
 use crate::report::entity::EntityJson;
 use crate::session_reader::{KnownEntity, entities_of_kind, find_entity};
-use crate::text::{TextLength, TextReader};
+use crate::text::{TextLength, TextReader, json_word};
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{ResolvedMoment, Session, StateAt};
 use schemars::JsonSchema;
@@ -194,11 +194,7 @@ fn stored_entity(
     let (origin, source) = match known {
         KnownEntity::Claim(..) => ("claimed".to_owned(), None),
         KnownEntity::Fact(fact) => {
-            let origin = serde_json::to_value(fact.fact.origin).unwrap_or_default();
-            (
-                origin.as_str().unwrap_or_default().to_owned(),
-                fact.source.as_deref().map(str::to_owned),
-            )
+            (json_word(fact.fact.origin), fact.source.as_deref().map(str::to_owned))
         }
     };
     let mut fields = cut_fields(&entity, bytes);
