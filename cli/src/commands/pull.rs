@@ -10,6 +10,7 @@ use crate::report::transfer::{PullScope, PulledSession, TransferReport, warn_of_
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
 use forge_store::error::Error;
+use forge_store::store::remote::Remote;
 
 #[derive(Debug, clap::Args)]
 pub struct PullArgs {
@@ -55,8 +56,8 @@ impl Verb for PullArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let known = Remotes::of(context, &opened.store)?.find(self.from.as_deref())?.clone();
         let transfer = Transfer::open(opened, known)?
-            .accepting_history(self.accept_history)
-            .refusing_joins(self.ff_only);
+            .when(self.accept_history, Remote::accepting_history)
+            .when(self.ff_only, Remote::refusing_joins);
         let sessions = self.chosen(context, &transfer)?;
         if sessions.is_empty() && self.accept_history && !self.all && self.since.is_none() {
             let name = &transfer.known.name;

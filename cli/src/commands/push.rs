@@ -8,6 +8,7 @@ use crate::report::purges::PurgesReport;
 use crate::report::transfer::{PushedSession, TransferReport};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
+use forge_store::store::remote::Remote;
 
 #[derive(Debug, clap::Args)]
 pub struct PushArgs {
@@ -62,8 +63,8 @@ impl Verb for PushArgs {
             return Ok(TransferReport { remote, dry_run, scope, sessions, purges, failure });
         }
         let transfer = Transfer::open(opened, known)?
-            .allowing_secrets(self.allow_secrets)
-            .accepting_history(self.accept_history);
+            .when(self.allow_secrets, Remote::allowing_secrets)
+            .when(self.accept_history, Remote::accepting_history);
         let (sessions, failure) =
             transfer.each(context, &sessions, |session| transfer.push(session));
         let (purges, failure) = transfer.finish_purges(context, failure);

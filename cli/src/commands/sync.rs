@@ -7,6 +7,7 @@ use crate::remote::transfer::{SharedSession, Transfer, once, pushed_sessions};
 use crate::report::transfer::{SyncedSession, TransferReport, warn_of_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
+use forge_store::store::remote::Remote;
 
 /// How often a sync pulls and pushes a session, at most, while others push the session too.
 const MAX_ROUNDS: u32 = 8;
@@ -39,7 +40,8 @@ impl Verb for SyncArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let known = Remotes::of(context, &opened.store)?.find(self.with.as_deref())?.clone();
-        let transfer = Transfer::open(opened, known)?.allowing_secrets(self.allow_secrets);
+        let transfer =
+            Transfer::open(opened, known)?.when(self.allow_secrets, Remote::allowing_secrets);
         let sessions = self.chosen(context, &transfer)?;
         let (sessions, failure) =
             transfer.each(context, &sessions, |session| sync_session(&transfer, session));

@@ -69,25 +69,11 @@ impl<'a> Transfer<'a> {
         Self { store, act, known, remote }
     }
 
-    /// Makes pushes send secrets instead of refusing them.
+    /// Changes the remote with one of its own methods, such as [`Remote::allowing_secrets`], if
+    /// this is wanted.
     #[must_use]
-    pub fn allowing_secrets(self, allow: bool) -> Self {
-        let remote = if allow { self.remote.allowing_secrets() } else { self.remote };
-        Self { remote, ..self }
-    }
-
-    /// Makes pushes and pulls accept a history on the remote that is older than the one that was
-    /// seen, or different from it.
-    #[must_use]
-    pub fn accepting_history(self, accept: bool) -> Self {
-        let remote = if accept { self.remote.accepting_history() } else { self.remote };
-        Self { remote, ..self }
-    }
-
-    /// Makes pulls refuse sessions that would have to be joined.
-    #[must_use]
-    pub fn refusing_joins(self, refuse: bool) -> Self {
-        let remote = if refuse { self.remote.refusing_joins() } else { self.remote };
+    pub fn when(self, wanted: bool, change: fn(Remote) -> Remote) -> Self {
+        let remote = if wanted { change(self.remote) } else { self.remote };
         Self { remote, ..self }
     }
 
