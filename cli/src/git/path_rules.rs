@@ -11,26 +11,17 @@ const MAX_NAME_BYTES: usize = 255;
 /// Returns why a path must not be written to; `None` if it may be.
 #[must_use]
 pub fn refusal(path: &str) -> Option<&'static str> {
-    if path.is_empty() {
-        return Some("it is empty");
-    }
-    if path.len() > MAX_PATH_BYTES {
-        return Some("it is too long");
-    }
-    if path.contains('\0') {
-        return Some("it holds a NUL");
-    }
-    if has_hidden(path) {
-        return Some("it holds control or invisible characters");
-    }
-    if path.starts_with('/') || path.starts_with('~') {
-        return Some("it is not relative");
-    }
-    // Path separators, drives and file streams on other systems.
-    if path.contains('\\') || path.contains(':') {
-        return Some("it holds what another system takes for a separator");
-    }
-    path.split('/').find_map(name_refusal)
+    let rules = [
+        (path.is_empty(), "it is empty"),
+        (path.len() > MAX_PATH_BYTES, "it is too long"),
+        (path.contains('\0'), "it holds a NUL"),
+        (has_hidden(path), "it holds control or invisible characters"),
+        (path.starts_with(['/', '~']), "it is not relative"),
+        // Path separators, drives and file streams on other systems.
+        (path.contains(['\\', ':']), "it holds what another system takes for a separator"),
+    ];
+    let broken = rules.into_iter().find(|(is_broken, _)| *is_broken).map(|(_, why)| why);
+    broken.or_else(|| path.split('/').find_map(name_refusal))
 }
 
 fn name_refusal(name: &str) -> Option<&'static str> {
