@@ -12,10 +12,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Elements of context, which come before or after what a person typed.
-const CONTEXT: [&str; 11] = [
+const CONTEXT: [&str; 24] = [
     "ide_opened_file", "ide_selection", "ide_diagnostics", "system-reminder", "system_reminder",
     "local-command-caveat", "user-prompt-submit-hook", "post-tool-use-hook", "session-start-hook",
-    "browser_instruction", "new-diagnostics",
+    "browser_instruction", "new-diagnostics", "available-deferred-tools", "persisted-output",
+    "mcp-resource", "launch-selected-element", "preview-annotation-context", "uploaded_files",
+    "connected_office_files", "sync_sources", "cu_window_hints", "widget_context_hint",
+    "slack_context", "system_instruction", "system-instruction",
 ];
 /// Elements that the client or a program wrote. Text after the end of an element was typed.
 const MACHINE: [&str; 18] = [
@@ -398,6 +401,12 @@ mod tests {
             "<ide_selection>The user selected lines 1 to 3:\nif a < b {\n</ide_selection>",
             "<ide_diagnostics>[{\"message\":\"x\"}]</ide_diagnostics>",
             "<system-reminder>\nbe brief\n</system-reminder>",
+            "<launch-selected-element>\n<element tag=\"a\">\n</element>\n</launch-selected-element>",
+            "<preview-annotation-context>The image is drawn on.</preview-annotation-context>",
+            "<uploaded_files>\n<file_path>/u/a.csv</file_path>\n</uploaded_files>",
+            "<cu_window_hints>window \"Notes\"</cu_window_hints>",
+            "<mcp-resource server=\"a\" uri=\"b://c\">\nd\n</mcp-resource>",
+            "<system_instruction>\nYou are working inside Conductor.\n</system_instruction>",
         ] {
             for text in [
                 format!("{context}{words}"),
