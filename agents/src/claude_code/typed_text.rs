@@ -21,12 +21,12 @@ const CONTEXT: [&str; 24] = [
     "slack_context", "system_instruction", "system-instruction",
 ];
 /// Elements that the client or a program wrote. Text after the end of an element was typed.
-const MACHINE: [&str; 18] = [
+const MACHINE: [&str; 21] = [
     "task-notification", "bash-notification", "agent-notification", "teammate-message",
     "cross-session-message", "agent-message", "coordinator-relay", "slack-ping",
-    "slack-tag-message", "channel", "tick", "remote-review", "remote-review-progress",
-    "mcp-resource-update", "mcp-polling-update", "fetched-web-content", "github-webhook-activity",
-    "scheduled-task",
+    "slack-tag-message", "channel", "channel-message", "tick", "remote-review",
+    "remote-review-progress", "mcp-resource-update", "mcp-polling-update", "fetched-web-content",
+    "github-webhook-activity", "ci-monitor-event", "scheduled-task", "create-pr-command",
 ];
 /// Elements at the beginning of a text that the client wrote as a whole.
 const MACHINE_TEXT: [&str; 2] = ["fork-boilerplate", "forked-skill-launch"];
@@ -54,12 +54,13 @@ const NOTICES: [&str; 9] = [
 ];
 /// The beginning and the end of the first line of such texts. A person who quotes such a line
 /// continues it.
-const NOTICE_LINES: [(&str, &str); 6] = [
+const NOTICE_LINES: [(&str, &str); 7] = [
     ("[Request interrupted", "]"),
     ("[Agent call interrupted", "]"),
     ("[Tool call ", "]"),
     ("[Image: source: ", "]"),
     ("[Image: original ", "]"),
+    ("[Usage limit ", "]"),
     ("<<autonomous-loop", ">>"),
 ];
 /// The senders in the first line of such texts, and what follows them in the whole line.
@@ -349,8 +350,8 @@ fn trailing(text: &str) -> Option<usize> {
 /// program wrote, with the client's lines after it.
 fn written(text: &str, voice: TextAuthor) -> Option<usize> {
     let begin = text.trim_start();
-    let machine = MACHINE.iter().chain(&MACHINE_TEXT).filter(|_| voice != TextAuthor::Person);
-    let tag = machine.chain(&OPERATED).find(|tag| opens(begin, tag))?;
+    let whole = MACHINE_TEXT.iter().filter(|_| voice != TextAuthor::Person);
+    let tag = MACHINE.iter().chain(whole).chain(&OPERATED).find(|tag| opens(begin, tag))?;
     if MACHINE_TEXT.contains(tag) {
         return Some(text.len());
     }
@@ -361,6 +362,12 @@ fn written(text: &str, voice: TextAuthor) -> Option<usize> {
         return (!bare && tag.contains('-')).then_some(text.len());
     };
     let mut after = begin.get(at + closing.len()..)?;
+    let is_quoted = !tag.contains('-') || bare && !after.trim().is_empty();
+    if voice == TextAuthor::Person && MACHINE.contains(tag) && is_quoted {
+        // The client also names a person as the author of a scheduled task or of an event, but a
+        // person may quote one and continue.
+        return None;
+    }
     let goes_on = after.lines().next().is_some_and(|line| !line.trim().is_empty());
     if bare && goes_on && !tag.contains('-') {
         // A person typed the tag: it is a plain word, and the sentence continues after it.
@@ -440,6 +447,7 @@ mod tests {
             "Background agent \"Map it\" was stopped by the user. Why?",
             "Skill /pdf was loaded earlier than I expected, why?",
             "[Image: source: header] is wrong in the page",
+            "[Usage limit approaching] is shown twice, hide one",
             "[Image: source: header] is wrong, see [docs]",
             "[Request interrupted by user] is in my log, see [log]",
             "Another Claude session sent a message and I lost it",
@@ -521,6 +529,28 @@ mod tests {
         }
     }
 
+    /// Regression: the desktop app names a person as the author of scheduled tasks and of events.
+    #[test]
+    fn an_event_in_the_name_of_a_person_is_not_a_prompt() {
+        for text in [
+            "<scheduled-task name=\"daily\" file=\"/w/SKILL.md\">\nThis is an automated run",
+            "<scheduled-task name=\"daily\">\nRun the report.\n</scheduled-task>",
+            "<ci-monitor-event>\nCI failed\n</ci-monitor-event>",
+            "<create-pr-command>\nCreate a pull request.\n</create-pr-command>\n",
+            "<task-notification>\n<task-id>b</task-id></task-notification>",
+        ] {
+            for author in [TextAuthor::Unknown, TextAuthor::Person] {
+                assert_eq!(typed(text, author), None, "{text}");
+            }
+        }
+        for text in [
+            "<ci-monitor-event>CI failed</ci-monitor-event>\nwhy do I see this?",
+            "<channel>general</channel>",
+        ] {
+            assert_eq!(typed(text, TextAuthor::Person), Some((0..text.len(), false)), "{text}");
+        }
+    }
+
     #[test]
     fn texts_of_the_client_are_not_prompts() {
         for text in [
@@ -536,6 +566,7 @@ mod tests {
             "[Request interrupted by user for tool use]",
             "[Tool call skipped: the turn ended.]",
             "[Image: source: /tmp/1.png]",
+            "[Usage limit approaching. Checkpoint now: finish the current step.]",
             "Another Claude session sent a message:\n<cross-session-message from=\"x\">hi</cross-session-message>",
             "Base directory for this skill: /w/.claude/skills/x\n\n# X",
             "PostToolUse:Bash hook feedback:\n- [check.sh]: no",
