@@ -63,6 +63,9 @@ const NOTICE_LINES: [(&str, &str); 7] = [
     ("[Usage limit ", "]"),
     ("<<autonomous-loop", ">>"),
 ];
+/// The beginning and the end of the text with a file that an editor attaches to a prompt through
+/// the Agent Client Protocol.
+const FILE: (&str, &str) = ("<context ref=\"", "\n</context>");
 /// The senders in the first line of such texts, and what follows them in the whole line.
 const SENDERS: [&str; 3] = ["Another Claude session", "A peer session", "The coordinator"];
 const SENT: [&str; 2] = [" sent a message:", " sent a message while you were working:"];
@@ -264,6 +267,7 @@ fn is_notice(text: &str) -> bool {
     let is_word = |rest: &str| !rest.contains(char::is_whitespace);
     let first = text.lines().next().unwrap_or_default();
     NOTICES.iter().any(|notice| text.starts_with(notice))
+        || text.starts_with(FILE.0) && whole.ends_with(FILE.1)
         || NOTICE_LINES.iter().any(|(begin, end)| {
             first.starts_with(begin) && (is_closed(first, end) || !first.contains(end))
         })
@@ -448,6 +452,8 @@ mod tests {
             "Skill /pdf was loaded earlier than I expected, why?",
             "[Image: source: header] is wrong in the page",
             "[Usage limit approaching] is shown twice, hide one",
+            "<context ref=\"a\"/> is not found by my parser",
+            "<context>\nuse tabs\n</context>",
             "[Image: source: header] is wrong, see [docs]",
             "[Request interrupted by user] is in my log, see [log]",
             "Another Claude session sent a message and I lost it",

@@ -186,6 +186,13 @@ fn the_text_of_the_client_between_two_texts_is_left_out() {
     let long = "x".repeat(300);
     for (content, expected) in [
         (json!([block("fix"), block("<ide_selection>x</ide_selection>"), block("it")]), "fix\nit"),
+        (
+            json!([
+                block("fix"),
+                block("\n<context ref=\"file:///w/a.xml\">\n<context>x</context>\n</context>")
+            ]),
+            "fix",
+        ),
         (json!([block("fix\n<system-reminder>x</system-reminder>"), block("it")]), "fix\nit"),
         (json!([block("fix"), block("<ide_diagnostics>x</ide_diagnostics>it")]), "fix\nit"),
         (
