@@ -42,6 +42,7 @@ pub(crate) struct ClaudeLine<'a> {
     // Who wrote the text.
     pub(crate) origin: Option<&'a RawValue>,
     pub(crate) prompt_source: LenientText<'a>,
+    pub(crate) turn_origin: LenientText<'a>,
     pub(crate) forked_from: Option<&'a RawValue>,
     #[serde(borrow, rename = "sourceToolUseID")]
     pub(crate) source_tool_use_id: LenientText<'a>,

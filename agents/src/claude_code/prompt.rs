@@ -19,7 +19,10 @@ impl PieceBuilder<'_> {
         let author = match line.source_tool_use_id.text() {
             // The line is the text of a skill that the agent called.
             Some(_) => TextAuthor::Machine,
-            None => typed_text::author_of(line.origin, line.prompt_source.text()),
+            None => {
+                let source = line.prompt_source.text().or(line.turn_origin.text());
+                typed_text::author_of(line.origin, source)
+            }
         };
         if author != TextAuthor::Person
             && let Some((text, pointer)) = spoken.content.full_text()

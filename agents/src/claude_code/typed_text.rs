@@ -106,17 +106,17 @@ pub(super) enum TextAuthor {
     Unknown,
 }
 
-/// Returns the author of a line, from the line's origin and the source of its prompt.
-pub(super) fn author_of(origin: Option<&RawValue>, prompt_source: Option<&str>) -> TextAuthor {
+/// Returns the author of a line, from the line's origin and the source of its prompt or turn.
+pub(super) fn author_of(origin: Option<&RawValue>, source: Option<&str>) -> TextAuthor {
     let kind: LenientText<'_> = match origin {
         Some(raw) if raw.get().starts_with('"') => parsed(origin).unwrap_or_default(),
         _ => field(origin, "kind"),
     };
-    match (kind.text(), prompt_source) {
+    match (kind.text(), source) {
         (Some("human" | "person" | "composer" | "bridge" | "sdk"), _) => TextAuthor::Person,
         // A text that the client has not classified is judged by its words.
         (Some("unclassified"), _)
-        | (None, None | Some("typed" | "queued" | "suggestion_accepted" | "sdk")) => {
+        | (None, None | Some("typed" | "queued" | "suggestion_accepted" | "sdk" | "human")) => {
             TextAuthor::Unknown
         }
         // Notifications, other sessions, plugins, schedules, and words of later clients: an unknown

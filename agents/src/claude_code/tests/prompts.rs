@@ -231,6 +231,13 @@ fn the_origin_names_the_author() {
     // A line whose origin is unknown is not a prompt.
     let unknown = line("go on", "something-new");
     assert_eq!((prompts(&unknown), unknown.session.unwrap().title), (vec![], None));
+    // Of some lines only the origin of the turn is known.
+    for (origin, expected) in
+        [("human", one("go on", 1)), ("sdk", one("go on", 1)), ("task_notification", vec![])]
+    {
+        let line = json!({ "message": { "content": "go on" }, "turnOrigin": origin });
+        assert_eq!(prompts(&Script::new().line("user", line).read()), expected, "{origin}");
+    }
     let skill = json!({ "message": { "content": "Base directory" }, "sourceToolUseID": "t" });
     assert_eq!(prompts(&Script::new().line("user", skill).read()), []);
 }
