@@ -45,7 +45,7 @@ mod record_split;
 mod task;
 #[cfg(test)]
 mod tests;
-mod tool;
+pub(crate) mod tool;
 mod tool_result;
 pub(crate) mod transcript_state;
 pub(crate) mod typed_text;

@@ -13,10 +13,13 @@ use serde_json::value::RawValue;
 
 /// The names of the tool that shows a plan to a person; the second one is of older clients.
 const PLAN_TOOLS: [&str; 2] = ["ExitPlanMode", "exit_plan_mode"];
+/// The status of a result that only says that a call goes on in the background.
+pub(crate) const LAUNCHED: &str = "async_launched";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ClaudeToolResult<'a> {
+    status: LenientText<'a>,
     duration_ms: LenientInteger,
     answers: Option<&'a RawValue>,
     plan: LenientText<'a>,
@@ -59,12 +62,12 @@ impl PieceBuilder<'_> {
             _ => FieldMap::new(),
         };
         let failure = answer.failure(false);
+        let noted: ClaudeToolResult<'_> = answer.object();
         let outcome = match failure {
             Some(failure) => failure.outcome(),
-            None if answer.says(goes_on) => "unknown",
+            None if noted.status.is(LAUNCHED) || answer.says(goes_on) => "unknown",
             None => "finished",
         };
-        let noted: ClaudeToolResult<'_> = answer.object();
         let reason = failure.and_then(|_| {
             let (text, pointer) = answer.refused_text()?;
             Some(self.part(&text, call_failure::reason(&text), pointer))
@@ -88,9 +91,11 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// Whether a result only says that the call of an MCP server goes on in the background.
-fn goes_on(text: &str) -> bool {
-    text.starts_with("MCP tool \"") && text.contains(" It was moved to the background as task ")
+/// Whether a result only says that a workflow or a call of an MCP server goes on in the background.
+pub(crate) fn goes_on(text: &str) -> bool {
+    text.starts_with("Workflow launched in background.")
+        || text.starts_with("MCP tool \"")
+            && text.contains(" It was moved to the background as task ")
 }
 
 /// Returns the person's answers, by the text of the question; `None` if there are none.

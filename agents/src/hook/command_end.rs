@@ -236,7 +236,7 @@ fn code(value: &Value) -> Option<i64> {
 }
 
 /// Returns the text in which the agent reports the command to its model.
-fn model_text(response: &Value) -> Option<Cow<'_, str>> {
+pub(super) fn model_text(response: &Value) -> Option<Cow<'_, str>> {
     text(response).or_else(|| {
         ["stdout", "output", "content", "llmContent", "returnDisplay", "aggregated_output"]
             .iter()

@@ -1,8 +1,10 @@
 //! The fact of a tool other than commands, edits, task lists and sub-agents: reads, searches,
 //! fetches and questions.
 
+use super::command_end::model_text;
 use super::event::ToolUse;
 use crate::claude_code::line_context::fields;
+use crate::claude_code::tool::{LAUNCHED, goes_on};
 use crate::long_text::{INLINE_BYTES, beginning};
 use crate::tool_use::{MAX_ENTRIES, MAX_LEVELS};
 use forge_store::model::{FieldMap, Timestamp, Value};
@@ -31,6 +33,7 @@ pub(super) fn fields_of(used: &ToolUse, now: Timestamp) -> Option<FieldMap> {
         (Some(reason), _) => ("refused", Some(reason.as_str())),
         (None, Some(_)) if used.interrupted => ("interrupted", None),
         (None, Some(error)) => ("failed", Some(error.as_str())),
+        (None, None) if is_in_background(&used.response) => ("unknown", None),
         (None, None) => ("finished", None),
     };
     let reason = reason.filter(|reason| !reason.is_empty());
@@ -51,6 +54,12 @@ pub(super) fn fields_of(used: &ToolUse, now: Timestamp) -> Option<FieldMap> {
         ("called_at", took.map(|took| now.plus_micros(-took * 1000).to_string()).into()),
         ("duration_ms", took.into()),
     ]))
+}
+
+/// Whether a response only says that the call goes on in the background.
+fn is_in_background(response: &Json) -> bool {
+    let status = response.get("status").and_then(Json::as_str);
+    status == Some(LAUNCHED) || model_text(response).is_some_and(|text| goes_on(&text))
 }
 
 fn kept(value: &Json, level: usize) -> Value {

@@ -645,6 +645,15 @@ fn the_use_of_another_tool_is_recorded_with_its_input() {
     let input = field(&search, Kind::Tool, "input").unwrap();
     let deep = input.field("within").and_then(|within| within.field("a"));
     assert_eq!(deep, Some(&"{\"b\":{\"c\":1}}".into()));
+    for response in [
+        json!({"status":"async_launched","taskId":"t1"}),
+        json!("MCP tool \"a\" is still running. It was moved to the background as task m1."),
+    ] {
+        let goes_on =
+            json!({"session_id":"s","tool_name":"a","tool_use_id":"w1","tool_response":response});
+        let goes_on = facts(HookAgent::Claude, "PostToolUse", &goes_on);
+        assert_eq!(field(&goes_on, Kind::Tool, "outcome"), Some(&"unknown".into()));
+    }
     let denied = json!({"session_id":"s","tool_name":"Edit","tool_use_id":"e1",
         "tool_input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"},"reason":"not this one"});
     let denied = facts(HookAgent::Claude, "PermissionDenied", &denied);

@@ -564,6 +564,13 @@ fn the_outcome_of_a_call_that_goes_on_in_the_background_is_not_known() {
         let piece = script.result("c", answer, json!(null)).read();
         assert_eq!(text(&only_of_kind(&piece, Kind::Tool).value, "outcome"), Some(outcome));
     }
+    let launched = "Workflow launched in background. Task ID: t1\nRun ID: wf_1";
+    let noted = json!({ "status": "async_launched", "taskId": "t1", "runId": "wf_1" });
+    for (answer, noted) in [(launched, json!(null)), ("ok", noted)] {
+        let script = Script::new().call("c", "Workflow", json!({ "script": "x" }));
+        let piece = script.result("c", answer, noted).read();
+        assert_eq!(text(&only_of_kind(&piece, Kind::Tool).value, "outcome"), Some("unknown"));
+    }
 }
 
 #[test]
