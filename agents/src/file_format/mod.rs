@@ -23,8 +23,8 @@ pub enum FileFormat {
     Messages,
     /// A file compressed with zstd.
     Zstd,
-    /// A file that another program has to unpack or convert first: a description of the file, and
-    /// the command for that, if there is one.
+    /// A file that another program has to unpack or convert first, or that forge cannot read: a
+    /// description of the file, and the command for that, if there is one.
     Packed(&'static str, Option<&'static str>),
     /// Any other JSON.
     Json,
@@ -80,6 +80,9 @@ impl FileFormat {
         if shape.objects == 0 {
             return Some(if shape.lists > 0 { Self::Json } else { Self::Other });
         }
+        if let Some(what) = Self::not_a_transcript(&shape) {
+            return Some(Self::Packed(what, None));
+        }
         let mut forms = wanted.into_iter().chain([
             Self::Transcript(TranscriptDialect::Codex),
             Self::Transcript(TranscriptDialect::Gemini),
@@ -113,6 +116,16 @@ impl FileFormat {
         .into_iter()
         .find(|(dialect, _)| Self::Transcript(*dialect).fits(&shape))
         .map(|(_, what)| Self::Packed(what, EACH))
+    }
+
+    /// Returns a description of a file that has some fields of a transcript of Claude Code and is
+    /// none, if these are its fields.
+    fn not_a_transcript(shape: &RecordFieldPaths) -> Option<&'static str> {
+        if shape.record_has(&["display", "timestamp", "project"], "type") {
+            return Some("Claude Code's list of what was typed, which is no transcript");
+        }
+        let is_qwen = shape.has("message.parts") && shape.has("parentUuid");
+        is_qwen.then_some("a session of Qwen Code")
     }
 
     /// Whether a file with these fields may have this format.

@@ -76,6 +76,17 @@ fn a_format_is_detected_by_its_fields() {
         (r#"{"name":"forge","version":"1"}"#, FileFormat::Json),
         ("[1, 2]", FileFormat::Json),
         ("hello", FileFormat::Other),
+        (
+            r#"{"display":"fix it","pastedContents":{},"timestamp":1,"project":"/w","sessionId":"s"}"#,
+            FileFormat::Packed(
+                "Claude Code's list of what was typed, which is no transcript",
+                None,
+            ),
+        ),
+        (
+            r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"x"}]}}"#,
+            FileFormat::Packed("a session of Qwen Code", None),
+        ),
         ("SQLite format 3\0", FileFormat::Packed("a database of SQLite", None)),
         ("\x28\u{b5}", FileFormat::Other),
     ] {
