@@ -159,6 +159,8 @@ impl PieceBuilder<'_> {
         let shown = answer.shown_to_agent.as_ref().filter(|_| !launched);
         let shown = shown.map(|(text, pointer)| (text, own_words(text), pointer));
         let result = shown.filter(|(_, words, _)| !words.is_empty());
+        let said = result.as_ref().and_then(|(text, words, _)| text.get(words.clone()));
+        let ended = end_hash(status, said.unwrap_or_default());
         let result = result.map(|(text, words, pointer)| self.part(text, words, pointer));
         let mut value = state.version(status);
         value.extend(fields([
@@ -167,7 +169,25 @@ impl PieceBuilder<'_> {
             ("tokens", done.total_tokens.0.into()),
         ]));
         self.fact(Kind::Agent, &agent, value);
+        if !launched && let Some(state) = self.carry.agents.get_mut(&agent) {
+            state.ended = Some(ended);
+        }
         true
+    }
+
+    /// Adds a version of each agent that a person stopped, by the client's note, which quotes their
+    /// descriptions. The client writes no other notice of their end.
+    pub(super) fn agents_stopped(&mut self, note: &str) {
+        let is_named = |state: &SubAgentState| {
+            let description = state.fields.get("description").and_then(Value::as_text);
+            description.is_some_and(|description| note.contains(&format!("\"{description}\"")))
+        };
+        let agents = self.carry.agents.iter();
+        let stopped = agents.filter(|(_, state)| state.ended.is_none() && is_named(state));
+        let stopped: Vec<String> = stopped.map(|(agent, _)| agent.clone()).collect();
+        for agent in stopped {
+            self.agent_ended(&agent, ("killed", ""), FieldMap::new());
+        }
     }
 
     /// Adds a version of an agent that a notice reports as ended, with the fields `more`. A notice
@@ -179,7 +199,7 @@ impl PieceBuilder<'_> {
         more: FieldMap,
     ) {
         let Some(state) = self.carry.agents.get_mut(agent) else { return };
-        let result_hash = text_hash(&format!("{status} {result}"));
+        let result_hash = end_hash(status, result);
         if state.ended.as_ref() == Some(&result_hash) {
             return;
         }
@@ -188,6 +208,11 @@ impl PieceBuilder<'_> {
         value.extend(more);
         self.fact(Kind::Agent, agent, value);
     }
+}
+
+/// Returns the hash of the status and the result of an agent that ended.
+fn end_hash(status: &str, result: &str) -> String {
+    text_hash(&format!("{status} {result}"))
 }
 
 /// Whether an agent with this id continues a copy of the conversation for the client.

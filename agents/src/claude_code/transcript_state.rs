@@ -212,6 +212,6 @@ pub(crate) struct SubAgentState {
     pub(crate) fields: FieldMap,
     pub(crate) messages: u64,
     pub(crate) tool_calls: u64,
-    /// The hash of the status and the result in the last notice of its end.
+    /// The hash of the status and the result in the last report of its end.
     pub(crate) ended: Option<String>,
 }

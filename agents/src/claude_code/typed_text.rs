@@ -289,7 +289,7 @@ fn is_closed(line: &str, mark: &str) -> bool {
 }
 
 /// Whether a text is the client's note that agents in the background were stopped.
-fn is_stop_of_agents(text: &str) -> bool {
+pub(super) fn is_stop_of_agents(text: &str) -> bool {
     let after_count = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
     text.starts_with("Background agent \"") && text.ends_with("\" was stopped by the user.")
         || after_count.len() < text.len()

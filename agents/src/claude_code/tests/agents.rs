@@ -3,6 +3,7 @@
 use super::script::{Script, answered, called, time};
 use super::*;
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 
 fn task() -> Script {
     let input = json!({ "subagent_type": "dev", "description": "look", "prompt": "look around" });
@@ -236,6 +237,30 @@ fn an_agent_in_the_background_ends_with_its_notice() {
     let line = &script.text.as_bytes()[offset as usize..(offset + length) as usize];
     assert_eq!(crate::resolve(line, &shown.pointer), Some(result));
     assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
+}
+
+/// Regression: such an agent was running for ever.
+#[test]
+fn an_agent_that_a_person_stopped_is_killed() {
+    let launched = |agent: &str| json!({ "agentId": agent, "status": "async_launched" });
+    let call = |script: Script, id: &str, about: &str| {
+        script.call(id, "Agent", json!({ "description": about, "prompt": id }))
+    };
+    let script = call(Script::new(), "t1", "look").result("t1", "seen", json!({ "agentId": "a1" }));
+    let script = call(script, "t2", "look").result("t2", "", launched("a2"));
+    let script = call(script, "t3", "write").result("t3", "", launched("a3"));
+    let states = |note: &str| {
+        let piece = script.clone().user(note).read();
+        let mut states = BTreeMap::new();
+        for fact in of_kind(&piece, Kind::Agent) {
+            states.insert(fact.id.clone(), text(&fact.value, "status").unwrap().to_owned());
+        }
+        states.into_values().collect::<Vec<_>>()
+    };
+    let one = "Background agent \"look\" was stopped by the user.";
+    assert_eq!(states(one), ["completed", "killed", "running"]);
+    let both = "2 background agents were stopped by the user: \"look\", \"write\".";
+    assert_eq!(states(both), ["completed", "killed", "killed"]);
 }
 
 /// Regression: the result was the client's text that the report is elsewhere.
