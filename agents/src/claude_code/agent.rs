@@ -23,6 +23,8 @@ const LAUNCHED: [&str; 3] =
 const AFTER_RESULT: (&str, [&str; 2]) = ("agentId: ", [" (use SendMessage ", " (for resuming "]);
 /// The beginning and the end of the client's line before what an agent said in its report.
 const BEFORE_RESULT: (&str, &str) = ("[Subagent hand-back] ", "The report follows:\n");
+/// The statuses of an agent that has not ended.
+const RUNNING: [&str; 2] = ["pending", "running"];
 /// The beginnings of the ids of agents in which the client continues a copy of the conversation for
 /// itself: for a summary, for a suggestion, or for a question beside the work. None of their calls
 /// runs: those in their files are the session's own.
@@ -170,7 +172,7 @@ impl PieceBuilder<'_> {
         ]));
         self.fact(Kind::Agent, &agent, value);
         if !launched && let Some(state) = self.carry.agents.get_mut(&agent) {
-            state.ended = Some(ended);
+            (state.ended, state.goes_on) = (Some(ended), false);
         }
         true
     }
@@ -183,16 +185,16 @@ impl PieceBuilder<'_> {
             description.is_some_and(|description| note.contains(&format!("\"{description}\"")))
         };
         let agents = self.carry.agents.iter();
-        let stopped = agents.filter(|(_, state)| state.ended.is_none() && is_named(state));
+        let stopped = agents.filter(|(_, state)| !state.has_ended() && is_named(state));
         let stopped: Vec<String> = stopped.map(|(agent, _)| agent.clone()).collect();
         for agent in stopped {
-            self.agent_ended(&agent, ("killed", ""), FieldMap::new());
+            self.agent_reported(&agent, ("killed", ""), FieldMap::new());
         }
     }
 
-    /// Adds a version of an agent that a notice reports as ended, with the fields `more`. A notice
-    /// with the status and result of the last one is a repetition.
-    pub(super) fn agent_ended(
+    /// Adds a version of an agent with the status in a report, and the fields `more`. A report with
+    /// the status and result of the last one is a repetition.
+    pub(super) fn agent_reported(
         &mut self,
         agent: &str,
         (status, result): (&str, &str),
@@ -203,7 +205,7 @@ impl PieceBuilder<'_> {
         if state.ended.as_ref() == Some(&result_hash) {
             return;
         }
-        state.ended = Some(result_hash);
+        (state.ended, state.goes_on) = (Some(result_hash), RUNNING.contains(&status));
         let mut value = state.version(status);
         value.extend(more);
         self.fact(Kind::Agent, agent, value);
@@ -265,6 +267,11 @@ impl SubAgentState {
             ("started_at", at.to_string().into()),
         ]);
         Self { fields, ..Self::default() }
+    }
+
+    /// Whether a report said that the agent ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some() && !self.goes_on
     }
 
     /// Whether this call started the agent.

@@ -11,7 +11,7 @@ use super::command::CommandRun;
 use super::line_context::{PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
-use super::transcript_state::{BackgroundCommand, TranscriptState};
+use super::transcript_state::{BackgroundCommand, SubAgentState, TranscriptState};
 use super::typed_text::{is_stop_of_agents, tagged, typed_part};
 use crate::lenient::{LenientId, LenientInteger, LenientText};
 use forge_store::model::{FieldMap, Value};
@@ -104,7 +104,7 @@ impl PieceBuilder<'_> {
                 state.fields.insert("result".to_owned(), shown);
             }
             let words = text.get(report).unwrap_or_default();
-            self.agent_ended(agent, ("completed", words), FieldMap::new());
+            self.agent_reported(agent, ("completed", words), FieldMap::new());
         }
         for notice in notices(text) {
             let part = text.get(notice.clone()).unwrap_or_default();
@@ -213,7 +213,7 @@ impl PieceBuilder<'_> {
             self.command_ended(&call, end, status);
         } else if let Some(agent) = agent(self.carry, end) {
             // The client can also name agents whose end it has reported.
-            let ended = self.carry.agents.get(&agent).is_some_and(|state| state.ended.is_some());
+            let ended = self.carry.agents.get(&agent).is_some_and(SubAgentState::has_ended);
             if ended && (is_lost(end.summary) || end.summary.contains(LEFT_BEHIND)) {
                 return;
             }
@@ -236,7 +236,7 @@ impl PieceBuilder<'_> {
                 ("duration_ms", end.duration_ms.into()),
                 ("tokens", end.tokens.into()),
             ]);
-            self.agent_ended(&agent, (status, text.unwrap_or_default()), more);
+            self.agent_reported(&agent, (status, text.unwrap_or_default()), more);
         }
     }
 

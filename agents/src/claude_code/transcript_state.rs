@@ -212,6 +212,9 @@ pub(crate) struct SubAgentState {
     pub(crate) fields: FieldMap,
     pub(crate) messages: u64,
     pub(crate) tool_calls: u64,
-    /// The hash of the status and the result in the last report of its end.
+    /// The hash of the status and the result in the last report about it.
     pub(crate) ended: Option<String>,
+    /// Whether the last report said that it still runs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) goes_on: bool,
 }

@@ -316,6 +316,11 @@ fn an_agent_that_a_resumed_session_has_lost_is_unknown_unless_it_has_ended() {
     };
     assert_eq!(last(script.clone().user(&lost)), "unknown");
     assert_eq!(last(script.clone().user(&left)), "killed");
+    // A report that it still runs is no report of its end.
+    let seen = json!({ "type": "task_status", "taskId": "a2", "status": "running" });
+    let seen = script.clone().line("attachment", json!({ "attachment": seen }));
+    assert_eq!(last(seen.clone().user(&lost)), "unknown");
+    assert_eq!(last(seen.user(&left)), "killed");
     let ended = script.user(NOTICE);
     assert_eq!(last(ended.clone().user(&lost)), "completed");
     assert_eq!(last(ended.user(&left)), "completed");
