@@ -67,6 +67,9 @@ const NOTICE_LINES: [(&str, &str); 7] = [
 /// The beginning and the end of the text with a file that an editor attaches to a prompt through
 /// the Agent Client Protocol.
 const FILE: (&str, &str) = ("<context ref=\"", "\n</context>");
+/// The beginning of the client's mark before a text that a person pasted. The mark after the text
+/// repeats the identifier.
+const PASTED: &str = "<pasted_content id=\"";
 /// The senders in the first line of such texts, and what follows them in the whole line.
 const SENDERS: [&str; 3] = ["Another Claude session", "A peer session", "The coordinator"];
 const SENT: [&str; 2] = [" sent a message:", " sent a message while you were working:"];
@@ -245,6 +248,9 @@ fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
     if SLASH.iter().any(|tag| opens(begin, tag)) {
         return is_typed(rest).then_some((start..end, true));
     }
+    if let Some(inside) = pasted(rest) {
+        return Some((start + inside.start..start + inside.end, false));
+    }
     if cut {
         start += rest.len() - begin.len();
         end = start + begin.trim_end().len();
@@ -262,6 +268,16 @@ fn typed_meanwhile(text: &str) -> Option<Range<usize>> {
     let closing = marked.map(|_| REMINDER_END);
     let end = AFTER_TYPED.into_iter().chain(closing).filter_map(|after| words.find(after)).min();
     Some(start..start + end.unwrap_or(words.len()))
+}
+
+/// Returns the range of the text between the client's marks, if the whole text was pasted at once.
+fn pasted(text: &str) -> Option<Range<usize>> {
+    let (id, words) = text.trim_start().strip_prefix(PASTED)?.split_once("\">\n")?;
+    let closing = format!("\n</pasted_content id=\"{id}\">");
+    let inside = words.trim_end().strip_suffix(&closing)?;
+    let start = text.len() - words.len();
+    let is_whole = !inside.trim().is_empty() && !inside.contains(&closing);
+    is_whole.then(|| start..start + inside.len())
 }
 
 /// Whether the client wrote a text, which does not begin with white space, in a person's name.
@@ -507,6 +523,28 @@ mod tests {
                 assert_eq!(typed(note, author), None, "{note}");
             }
             assert_eq!(typed_of(&format!("{note}\n\nuse make\n")), Some("use make"), "{note}");
+        }
+    }
+
+    #[test]
+    fn the_marks_around_a_pasted_prompt_are_left_out() {
+        let paste = |id: &str, end: &str, text: &str| {
+            format!("\n\n<pasted_content id=\"{id}\">\n{text}\n</pasted_content id=\"{end}\">\n")
+        };
+        for text in
+            ["split the parser", "two\n\nlines", "a </pasted_content> b", "<div id=\"a\">\n"]
+        {
+            assert_eq!(typed_of(&paste("02e1", "02e1", text)), Some(text));
+        }
+        let context = "<system-reminder>x</system-reminder>".to_owned();
+        assert_eq!(typed_of(&(context + &paste("a", "a", "split it"))), Some("split it"));
+        for kept in [
+            paste("a", "b", "x"),
+            paste("a", "a", "x") + "fix this",
+            paste("a", "a", "x") + &paste("a", "a", "y"),
+            "why <pasted_content id=\"a\">?".to_owned(),
+        ] {
+            assert_eq!(typed_of(&kept), Some(kept.as_str()));
         }
     }
 
