@@ -10,6 +10,7 @@ use crate::lenient::{LenientFlag, LenientInteger, LenientText};
 use crate::text_hash::text_hash;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The maximum number of remembered lines of side chains that name no agent. A line of a chain
@@ -180,14 +181,18 @@ impl PieceBuilder<'_> {
     /// Adds a version of each agent that a person stopped, by the client's note, which quotes their
     /// descriptions. The client writes no other notice of their end.
     pub(super) fn agents_stopped(&mut self, note: &str) {
-        let is_named = |state: &SubAgentState| {
+        let mut running: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+        for (agent, state) in self.carry.agents.iter().filter(|(_, state)| !state.has_ended()) {
             let description = state.fields.get("description").and_then(Value::as_text);
-            description.is_some_and(|description| note.contains(&format!("\"{description}\"")))
-        };
-        let agents = self.carry.agents.iter();
-        let stopped = agents.filter(|(_, state)| !state.has_ended() && is_named(state));
-        let stopped: Vec<String> = stopped.map(|(agent, _)| agent.clone()).collect();
-        for agent in stopped {
+            running.entry(description.unwrap_or_default()).or_default().push(agent);
+        }
+        let is_named = |description: &str| note.contains(&format!("\"{description}\""));
+        // Two agents with one description may not both have been stopped.
+        let stopped = running.into_iter().filter_map(|(description, agents)| match agents[..] {
+            [agent] if is_named(description) => Some(agent.clone()),
+            _ => None,
+        });
+        for agent in stopped.collect::<Vec<_>>() {
             self.agent_reported(&agent, ("killed", ""), FieldMap::new());
         }
     }

@@ -249,7 +249,7 @@ fn an_agent_that_a_person_stopped_is_killed() {
     let script = call(Script::new(), "t1", "look").result("t1", "seen", json!({ "agentId": "a1" }));
     let script = call(script, "t2", "look").result("t2", "", launched("a2"));
     let script = call(script, "t3", "write").result("t3", "", launched("a3"));
-    let states = |note: &str| {
+    let states_after = |script: &Script, note: &str| {
         let piece = script.clone().user(note).read();
         let mut states = BTreeMap::new();
         for fact in of_kind(&piece, Kind::Agent) {
@@ -258,9 +258,12 @@ fn an_agent_that_a_person_stopped_is_killed() {
         states.into_values().collect::<Vec<_>>()
     };
     let one = "Background agent \"look\" was stopped by the user.";
-    assert_eq!(states(one), ["completed", "killed", "running"]);
+    assert_eq!(states_after(&script, one), ["completed", "killed", "running"]);
     let both = "2 background agents were stopped by the user: \"look\", \"write\".";
-    assert_eq!(states(both), ["completed", "killed", "killed"]);
+    assert_eq!(states_after(&script, both), ["completed", "killed", "killed"]);
+    // The note does not say which agent of this description it means.
+    let script = call(script, "t4", "look").result("t4", "", launched("a4"));
+    assert_eq!(states_after(&script, one), ["completed", "running", "running", "running"]);
 }
 
 /// Regression: the result was the client's text that the report is elsewhere.
