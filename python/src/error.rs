@@ -8,62 +8,22 @@ use std::error::Error as _;
 
 pyo3::create_exception!(_forge, ForgeError, PyException, "Any error of a forge store.");
 
-/// The classes below `ForgeError`: kind, name, documentation, second base class.
-const CLASSES: [(ErrorKind, &str, &str, SecondBase); 10] = [
-    (
-        ErrorKind::NotFound,
-        "NotFound",
-        "The named thing does not exist: name something else.",
-        SecondBase::Lookup,
-    ),
-    (ErrorKind::Invalid, "Invalid", "The request is not valid: change it.", SecondBase::Value),
-    (
-        ErrorKind::Conflict,
-        "Conflict",
-        "A concurrent change of the same thing: read it again and retry.",
-        SecondBase::None,
-    ),
-    (
-        ErrorKind::Locked,
-        "Locked",
-        "Another process holds a lock or lease: retry later.",
-        SecondBase::None,
-    ),
+/// The classes below `ForgeError`, with their documentation. Each is named after its kind.
+const CLASSES: [(ErrorKind, &str); 10] = [
+    (ErrorKind::NotFound, "The named thing does not exist: name something else."),
+    (ErrorKind::Invalid, "The request is not valid: change it."),
+    (ErrorKind::Conflict, "A concurrent change of the same thing: read it again and retry."),
+    (ErrorKind::Locked, "Another process holds a lock or lease: retry later."),
     (
         ErrorKind::Unavailable,
-        "Unavailable",
         "The system refused, for example for lack of space or permission: correct this and retry.",
-        SecondBase::None,
     ),
-    (ErrorKind::Corrupt, "Corrupt", "Stored data is damaged: verify and repair.", SecondBase::None),
-    (
-        ErrorKind::Forged,
-        "Forged",
-        "Stored data was not written by the holder of the store's key.",
-        SecondBase::None,
-    ),
-    (
-        ErrorKind::Unkeyed,
-        "Unkeyed",
-        "The key of a sealed or encrypted store is not on this machine.",
-        SecondBase::None,
-    ),
-    (
-        ErrorKind::Unsupported,
-        "Unsupported",
-        "The store needs another version of forge.",
-        SecondBase::None,
-    ),
-    (ErrorKind::Internal, "Internal", "A bug in forge: report it.", SecondBase::None),
+    (ErrorKind::Corrupt, "Stored data is damaged: verify and repair."),
+    (ErrorKind::Forged, "Stored data was not written by the holder of the store's key."),
+    (ErrorKind::Unkeyed, "The key of a sealed or encrypted store is not on this machine."),
+    (ErrorKind::Unsupported, "The store needs another version of forge."),
+    (ErrorKind::Internal, "A bug in forge: report it."),
 ];
-
-/// The built-in exception that is the second base of a class.
-#[derive(Clone, Copy)]
-enum SecondBase {
-    None,
-    Lookup,
-    Value,
-}
 
 /// Adds the exceptions to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -71,23 +31,26 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let base = py.get_type::<ForgeError>();
     module.add("ForgeError", &base)?;
     let make = py.get_type::<PyType>();
-    for (_, name, about, second) in CLASSES {
-        let bases = match second {
-            SecondBase::None => PyTuple::new(py, [base.as_any()])?,
-            SecondBase::Lookup => {
-                PyTuple::new(py, [base.as_any(), py.get_type::<PyLookupError>().as_any()])?
-            }
-            SecondBase::Value => {
-                PyTuple::new(py, [base.as_any(), py.get_type::<PyValueError>().as_any()])?
-            }
-        };
+    for (kind, about) in CLASSES {
+        let mut bases = vec![base.clone()];
+        match kind {
+            ErrorKind::NotFound => bases.push(py.get_type::<PyLookupError>()),
+            ErrorKind::Invalid => bases.push(py.get_type::<PyValueError>()),
+            _ => {}
+        }
         let fields = PyDict::new(py);
         fields.set_item("__doc__", about)?;
         fields.set_item("__module__", "forge_store")?;
-        module.add(name, make.call1((name, bases, fields))?)?;
+        let name = name_of(kind);
+        module.add(&name, make.call1((&name, PyTuple::new(py, bases)?, fields))?)?;
     }
     base.setattr("hint", "")?;
     base.setattr("__module__", "forge_store")
+}
+
+/// Returns the name of the class of this kind.
+fn name_of(kind: ErrorKind) -> String {
+    format!("{kind:?}")
 }
 
 /// Makes an exception from an error of the library. Its message contains the causes and the hint.
@@ -109,8 +72,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
 /// Makes an exception of this kind. `what` is wrong, and `next` says what to do about it.
 pub(crate) fn of_kind(py: Python<'_>, kind: ErrorKind, what: &str, next: &str) -> PyErr {
     let make = || {
-        let name = CLASSES.iter().find(|(known, ..)| *known == kind).map(|(_, name, ..)| *name);
-        let class = py.import("forge_store._forge")?.getattr(name.unwrap_or("ForgeError"))?;
+        let class = py.import("forge_store._forge")?.getattr(name_of(kind))?;
         let exception = class.call1((format!("{what}; {next}"),))?;
         exception.setattr("hint", next)?;
         Ok(PyErr::from_value(exception))
