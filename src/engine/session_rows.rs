@@ -198,13 +198,8 @@ fn finding_rows(number: SessionNumber, session: &SessionRefs) -> Vec<(TableId, V
     rows
 }
 
-/// Returns the number of a kind in keys, which is also its place in counts by kind.
-pub(super) fn place_of(kind: SessionKind) -> usize {
-    SessionKind::ALL.iter().position(|one| *one == kind).unwrap_or_default()
-}
-
 fn kind_key(kind: SessionKind) -> KeyBuilder {
-    KeyBuilder::new().bytes(&[place_of(kind) as u8])
+    KeyBuilder::new().bytes(&[kind as u8])
 }
 
 /// Makes the error for a session that the index lacks.

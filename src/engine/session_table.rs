@@ -1,7 +1,7 @@
 //! The sessions of a store. The sessions used last, and those that changed after the newest
 //! generation of the index, are in memory. The others are read from the generation when needed.
 
-use super::session_rows::{self, LookupKey, SessionLookup, missing_session, place_of};
+use super::session_rows::{self, LookupKey, SessionLookup, missing_session};
 use crate::backend::Snapshot;
 use crate::error::Result;
 use crate::format::{
@@ -280,7 +280,7 @@ impl SessionTable {
 
     /// Returns the number of sessions of a kind that were not removed.
     pub(crate) fn visible(&self, kind: SessionKind) -> u64 {
-        self.visible.get(place_of(kind)).copied().unwrap_or_default()
+        self.visible.get(kind as usize).copied().unwrap_or_default()
     }
 
     /// Whether all sessions are in memory.
@@ -370,7 +370,7 @@ impl SessionTable {
     /// Adds 1 to the number of visible sessions of a kind, or subtracts 1. Does nothing for a
     /// session that is not visible.
     fn count_visible(&mut self, (visible, kind): (bool, SessionKind), more: bool) {
-        if let Some(count) = self.visible.get_mut(place_of(kind)).filter(|_| visible) {
+        if let Some(count) = self.visible.get_mut(kind as usize).filter(|_| visible) {
             *count = if more { *count + 1 } else { count.saturating_sub(1) };
         }
     }

@@ -100,6 +100,13 @@ impl<'a> ByteReader<'a> {
         self.array::<1>().map(|[byte]| byte)
     }
 
+    /// Reads a byte that is the place of a value in a list.
+    #[inline]
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T], other: &str) -> Result<T, DecodeError> {
+        let place = usize::from(self.byte()?);
+        all.get(place).copied().ok_or_else(|| self.error(other))
+    }
+
     #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, DecodeError> {
         match self.rest.split_first() {

@@ -139,11 +139,7 @@ impl FactRow {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(24);
-        out.push(match self.origin {
-            FactOrigin::Hook => 0,
-            FactOrigin::Recorded => 1,
-            FactOrigin::Imported => 2,
-        });
+        out.push(self.origin as u8);
         out.extend_from_slice(self.operation.as_bytes());
         put_varint(&mut out, self.page);
         put_varint(&mut out, u64::from(self.ordinal));
@@ -153,12 +149,7 @@ impl FactRow {
     /// Decodes a row's value.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new("fact", bytes);
-        let origin = match reader.byte()? {
-            0 => FactOrigin::Hook,
-            1 => FactOrigin::Recorded,
-            2 => FactOrigin::Imported,
-            _ => return Err(reader.error("unknown origin")),
-        };
+        let origin = reader.one_of(&FactOrigin::ALL, "unknown origin")?;
         let operation = OperationId::from_bytes(reader.array()?);
         let page = reader.varint()?;
         let ordinal = u32::try_from(reader.varint()?).map_err(|_| reader.error("ordinal"))?;

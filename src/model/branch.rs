@@ -27,6 +27,11 @@ pub enum BranchStatus {
     Archived,
 }
 
+impl BranchStatus {
+    /// All states. Stored data name a status by its place here.
+    pub const ALL: [Self; 4] = [Self::Active, Self::Merged, Self::Abandoned, Self::Archived];
+}
+
 /// The purpose of a branch and its outcome.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BranchMetadata {

@@ -16,6 +16,11 @@ pub enum FactOrigin {
     Imported,
 }
 
+impl FactOrigin {
+    /// All origins. Stored data name an origin by its place here.
+    pub const ALL: [Self; 3] = [Self::Hook, Self::Recorded, Self::Imported];
+}
+
 /// An event with its own time; the same on every branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {

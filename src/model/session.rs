@@ -31,7 +31,7 @@ pub enum SessionKind {
 }
 
 impl SessionKind {
-    /// All kinds.
+    /// All kinds. Stored data name a kind by its place here.
     pub const ALL: [Self; 7] = [
         Self::Debug,
         Self::Run,

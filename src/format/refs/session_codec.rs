@@ -129,15 +129,7 @@ fn put_info(out: &mut Vec<u8>, info: &SessionMetadata) {
     let SessionMetadata { id, name, kind, agent, agent_session, started_at } = info;
     out.extend_from_slice(id.as_bytes());
     put_bytes(out, name.as_bytes());
-    out.push(match kind {
-        SessionKind::Debug => 0,
-        SessionKind::Run => 1,
-        SessionKind::Progress => 2,
-        SessionKind::Program => 3,
-        SessionKind::Thread => 4,
-        SessionKind::Graph => 5,
-        SessionKind::Memory => 6,
-    });
+    out.push(*kind as u8);
     put_option(out, agent.as_ref(), put_text);
     put_option(out, agent_session.as_ref(), put_text);
     put_time(out, started_at);
@@ -148,16 +140,7 @@ fn info<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<SessionMetadata, 
     Ok(SessionMetadata {
         id: SessionId::from_bytes(from.array()?),
         name: text::<KEPT>(from)?,
-        kind: match from.byte()? {
-            0 => SessionKind::Debug,
-            1 => SessionKind::Run,
-            2 => SessionKind::Progress,
-            3 => SessionKind::Program,
-            4 => SessionKind::Thread,
-            5 => SessionKind::Graph,
-            6 => SessionKind::Memory,
-            _ => return Err(from.error("it is of an unknown kind")),
-        },
+        kind: from.one_of(&SessionKind::ALL, "it is of an unknown kind")?,
         agent: option(from, text::<KEPT>)?,
         agent_session: option(from, text::<KEPT>)?,
         started_at: time(from)?,
@@ -228,12 +211,7 @@ fn branch<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<BranchRefs, Dec
 fn put_change(out: &mut Vec<u8>, change: &BranchChange) {
     let BranchChange { time, status, metadata } = change;
     put_time(out, time);
-    out.push(match status {
-        BranchStatus::Active => 0,
-        BranchStatus::Merged => 1,
-        BranchStatus::Abandoned => 2,
-        BranchStatus::Archived => 3,
-    });
+    out.push(*status as u8);
     // Most branches have no metadata.
     let present = Some(metadata).filter(|metadata| **metadata != BranchMetadata::default());
     put_option(out, present, |out, metadata| put_bytes(out, &pack(metadata)));
@@ -243,13 +221,7 @@ fn put_change(out: &mut Vec<u8>, change: &BranchChange) {
 fn change(from: &mut ByteReader<'_>) -> Result<BranchChange, DecodeError> {
     Ok(BranchChange {
         time: time(from)?,
-        status: match from.byte()? {
-            0 => BranchStatus::Active,
-            1 => BranchStatus::Merged,
-            2 => BranchStatus::Abandoned,
-            3 => BranchStatus::Archived,
-            _ => return Err(from.error("a branch has an unknown status")),
-        },
+        status: from.one_of(&BranchStatus::ALL, "a branch has an unknown status")?,
         metadata: option(from, |from| unpack("branch", from.bytes()?))?.unwrap_or_default(),
     })
 }
@@ -294,11 +266,7 @@ fn number(from: &mut ByteReader<'_>) -> Result<u32, DecodeError> {
 
 #[inline]
 fn flag(from: &mut ByteReader<'_>) -> Result<bool, DecodeError> {
-    match from.byte()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(from.error("a flag is neither 0 nor 1")),
-    }
+    from.one_of(&[false, true], "a flag is neither 0 nor 1")
 }
 
 fn put_option<T>(out: &mut Vec<u8>, value: Option<&T>, put: impl FnOnce(&mut Vec<u8>, &T)) {
@@ -358,13 +326,7 @@ pub(super) mod tests {
         );
         let change =
             (when.clone(), 0..4_usize, prop::option::of(text)).prop_map(|(time, status, text)| {
-                let all = [
-                    BranchStatus::Active,
-                    BranchStatus::Merged,
-                    BranchStatus::Abandoned,
-                    BranchStatus::Archived,
-                ];
-                let status = all.into_iter().nth(status).unwrap();
+                let status = BranchStatus::ALL.into_iter().nth(status).unwrap();
                 let metadata = BranchMetadata { approach: text, ..BranchMetadata::default() };
                 BranchChange { time, status, metadata }
             });

@@ -356,25 +356,8 @@ fn the_glossary_has_every_word_and_field_of_the_code() {
         AutoTrigger::SignificantTimePassed,
         AutoTrigger::ContextCompactionWarning,
     ];
-    let branches = [
-        BranchStatus::Active,
-        BranchStatus::Merged,
-        BranchStatus::Abandoned,
-        BranchStatus::Archived,
-    ];
-    let sessions = [
-        SessionKind::Debug,
-        SessionKind::Run,
-        SessionKind::Progress,
-        SessionKind::Program,
-        SessionKind::Thread,
-        SessionKind::Graph,
-        SessionKind::Memory,
-    ];
-    let words = triggers.map(word).into_iter().chain(branches.map(word));
-    let words = words.chain(sessions.map(word));
-    let words =
-        words.chain([FactOrigin::Hook, FactOrigin::Recorded, FactOrigin::Imported].map(word));
+    let words = triggers.map(word).into_iter().chain(BranchStatus::ALL.map(word));
+    let words = words.chain(SessionKind::ALL.map(word)).chain(FactOrigin::ALL.map(word));
     let words = words.chain([OperationAuthor::Asked, OperationAuthor::Hook].map(word));
     let words = words.chain([CheckpointTrigger::Manual, CheckpointTrigger::Scheduled].map(word));
     words.for_each(|word| has(&format!("`{word}`")));
