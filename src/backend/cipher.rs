@@ -55,6 +55,18 @@ impl fmt::Display for EncryptionContext<'_> {
     }
 }
 
+/// Implements `Debug` for types that hold secrets: it shows no more than their names.
+macro_rules! debug_by_name {
+    ($($name:ident),+) => {
+        $(impl std::fmt::Debug for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str(stringify!($name))
+            }
+        })+
+    };
+}
+pub(crate) use debug_by_name;
+
 /// AES-256-GCM-SIV under one key. The caller chooses nonces and associated data.
 pub(crate) struct ContentKey(Aes256GcmSiv);
 
@@ -144,11 +156,7 @@ impl Cipher {
     }
 }
 
-impl fmt::Debug for Cipher {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Cipher")
-    }
-}
+debug_by_name!(Cipher);
 
 #[cfg(test)]
 mod tests {

@@ -25,7 +25,7 @@ pub mod spool;
 mod thread_turn;
 
 pub use cipher::{CIPHER_BYTES, Cipher};
-pub(crate) use cipher::{ContentKey, EncryptionContext};
+pub(crate) use cipher::{ContentKey, EncryptionContext, debug_by_name};
 pub use depot::DepotError;
 pub use error::Error;
 pub(crate) use error::is_disk_full;

@@ -1,8 +1,7 @@
 //! Seals: keyed hashes that only the holder of a store's key can compute. The key is kept outside
 //! the store.
 
-use super::{RecordHash, TableId};
-use std::fmt;
+use super::{RecordHash, TableId, debug_by_name};
 
 pub(crate) const SEAL_BYTES: usize = 28;
 pub(crate) const ROW_SEAL_BYTES: usize = 16;
@@ -74,11 +73,7 @@ fn short(key: &[u8; 32], bytes: &[u8]) -> [u8; SEAL_BYTES] {
     *blake3::keyed_hash(key, bytes).as_bytes().first_chunk().expect("28 of 32 bytes")
 }
 
-impl fmt::Debug for SealKey {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("SealKey")
-    }
-}
+debug_by_name!(SealKey);
 
 /// What is known about the seals of a store.
 #[derive(Clone, Debug, Default)]

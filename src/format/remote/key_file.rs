@@ -1,6 +1,7 @@
 //! The key file of a remote: its secret as text, for the keyring and for other machines.
 
 use super::{RemoteFormatError, RemoteKeys, SeenRef, SeenRefs};
+use crate::backend::debug_by_name;
 use crate::format::format_marker::check;
 use crate::model::{RemoteId, hex, unhex};
 use std::fmt::{self, Write as _};
@@ -76,17 +77,7 @@ pub enum EarlierSecret {
     Left([u8; 32]),
 }
 
-impl fmt::Debug for RotatedKey {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("RotatedKey")
-    }
-}
-
-impl fmt::Debug for EarlierSecret {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("EarlierSecret")
-    }
-}
+debug_by_name!(RotatedKey, EarlierSecret);
 
 impl fmt::Debug for RemoteKeyFile {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,9 +1,9 @@
 //! The keys of a remote, derived from its secret.
 
+use crate::backend::debug_by_name;
 use crate::format::record::RecordBytes;
 use crate::model::{SessionHandle, SessionId};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The keys of a whole remote.
 #[derive(Clone)]
@@ -77,12 +77,6 @@ impl RemoteKeys {
     }
 }
 
-impl fmt::Debug for RemoteKeys {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("RemoteKeys")
-    }
-}
-
 /// The key of one session's ref. It opens this session for reading and pushing, and no other
 /// session.
 #[derive(Clone, PartialEq, Eq)]
@@ -109,12 +103,6 @@ impl SessionKey {
     /// Returns the key of the links between the versions of the ref.
     pub(super) fn links(&self) -> [u8; 32] {
         blake3::derive_key("forge links of a ref, version 1", &self.0)
-    }
-}
-
-impl fmt::Debug for SessionKey {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("SessionKey")
     }
 }
 
@@ -149,8 +137,4 @@ impl TryFrom<RecordBytes> for PackKey {
     }
 }
 
-impl fmt::Debug for PackKey {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("PackKey")
-    }
-}
+debug_by_name!(RemoteKeys, SessionKey, PackKey);
