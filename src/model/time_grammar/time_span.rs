@@ -1,13 +1,13 @@
 //! Parses spans of time: `2h30m`, `1 day, 3 hours`, `an hour`, `half an hour`, `1.5 hours`.
 
 use super::error::{DurationError, GrammarFault, quoted};
-use super::local_to_utc::{self, SkippedTimeRule, ZoneNote};
+use super::local_to_utc::{self, SkippedTimeRule};
 use super::numeric_date;
 use super::resolved_time::{MAX_TEXT, ResolvedTime};
 use super::text_cursor::TextCursor;
 use super::time_of_day;
 use crate::model::Timestamp;
-use chrono::{Days, Months, NaiveDateTime, TimeZone};
+use chrono::{Days, Months, TimeZone};
 
 const DAY_MICROS: i64 = 86_400_000_000;
 const NUMBERS: [&str; 21] = [
@@ -176,16 +176,29 @@ impl TimeSpan {
         Some(Self { micros: self.micros.checked_add(added)?, ..self })
     }
 
-    /// Returns the time that is this span before `now`. Months and days are steps in the calendar
-    /// of the zone; hours and smaller units are exact lengths of time.
-    fn before<Tz: TimeZone>(self, now: Timestamp, zone: &Tz) -> Option<ResolvedTime> {
-        let (day, note) = self.on_other_day(now, zone, |local, span| {
-            local
-                .checked_sub_months(Months::new(span.months))?
-                .checked_sub_days(Days::new(span.days))
-        })?;
-        let time = local_to_utc::in_range(day.as_micros().checked_sub(self.micros)?).ok()?;
-        Some(ResolvedTime { time, note, is_now: false })
+    /// Returns the time that is this span after `now` if `is_ahead`, otherwise before it. Months
+    /// and days are steps in the calendar of the zone; hours and smaller units are exact lengths of
+    /// time.
+    fn away_from<Tz: TimeZone>(
+        self,
+        now: Timestamp,
+        zone: &Tz,
+        is_ahead: bool,
+    ) -> Option<ResolvedTime> {
+        let mut day = ResolvedTime { time: now, note: None, is_now: false };
+        if self.months > 0 || self.days > 0 {
+            let local = local_to_utc::local_time(zone, now.as_micros())?;
+            let (months, days) = (Months::new(self.months), Days::new(self.days));
+            let local = if is_ahead {
+                local.checked_add_months(months)?.checked_add_days(days)?
+            } else {
+                local.checked_sub_months(months)?.checked_sub_days(days)?
+            };
+            day = local_to_utc::resolve(zone, local, SkippedTimeRule::KeepClock).ok()?;
+        }
+        let micros = if is_ahead { self.micros } else { -self.micros };
+        let time = local_to_utc::in_range(day.time.as_micros().checked_add(micros)?).ok()?;
+        Some(ResolvedTime { time, ..day })
     }
 
     /// Parses the clock time after a span (` at 14:00`), and returns that time on the day that is
@@ -208,36 +221,10 @@ impl TimeSpan {
                 "'3 days ago 14:00', 'yesterday 14:00' or '2 hours ago'",
             ));
         }
-        let day = self.before(now, zone).ok_or(GrammarFault::OutOfRange)?.time;
+        let day = self.away_from(now, zone, false).ok_or(GrammarFault::OutOfRange)?.time;
         let date =
             local_to_utc::local_time(zone, day.as_micros()).ok_or(GrammarFault::OutOfRange)?.date();
         numeric_date::finish(cursor, zone, date, Some(clock))
-    }
-
-    /// Returns the time that is this span after `now`, in the same way as [`Self::before`].
-    fn after<Tz: TimeZone>(self, now: Timestamp, zone: &Tz) -> Option<ResolvedTime> {
-        let (day, note) = self.on_other_day(now, zone, |local, span| {
-            local
-                .checked_add_months(Months::new(span.months))?
-                .checked_add_days(Days::new(span.days))
-        })?;
-        let time = local_to_utc::in_range(day.as_micros().checked_add(self.micros)?).ok()?;
-        Some(ResolvedTime { time, note, is_now: false })
-    }
-
-    /// Applies the months and days of the span to `now` by `step`, in local time.
-    fn on_other_day<Tz: TimeZone>(
-        self,
-        now: Timestamp,
-        zone: &Tz,
-        step: impl FnOnce(NaiveDateTime, Self) -> Option<NaiveDateTime>,
-    ) -> Option<(Timestamp, Option<ZoneNote>)> {
-        if self.months == 0 && self.days == 0 {
-            return Some((now, None));
-        }
-        let local = step(local_to_utc::local_time(zone, now.as_micros())?, self)?;
-        let day = local_to_utc::resolve(zone, local, SkippedTimeRule::KeepClock).ok()?;
-        Some((day.time, day.note))
     }
 }
 
@@ -272,10 +259,8 @@ pub(super) fn read_relative<Tz: TimeZone>(
         };
     }
     cursor.expect_end()?;
-    if !is_ahead {
-        return span.before(now, zone).ok_or(GrammarFault::OutOfRange).map(Some);
-    }
-    span.after(now, zone).ok_or(GrammarFault::Future(None)).map(Some)
+    let fault = if is_ahead { GrammarFault::Future(None) } else { GrammarFault::OutOfRange };
+    span.away_from(now, zone, is_ahead).ok_or(fault).map(Some)
 }
 
 /// Parses a duration such as `90s`, `2h30m` or `1 day, 3 hours`, in microseconds. A day has 24
