@@ -124,6 +124,14 @@ impl Drop for LockedFile {
     }
 }
 
+/// Turns the error that there is no such file or folder into `None`.
+pub(crate) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 /// Returns the folder that contains a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -155,21 +163,13 @@ pub(crate) fn names_in(folder: &Path) -> Result<Vec<String>, Error> {
 
 /// Removes a file if it exists. Returns whether it did.
 pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
-    match std::fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Error::io("remove", path)(error)),
-    }
+    let removed = if_there(std::fs::remove_file(path)).map_err(Error::io("remove", path))?;
+    Ok(removed.is_some())
 }
 
 /// Removes a folder with everything in it, if it exists.
 pub(crate) fn remove_folder(folder: &Path) -> Result<(), Error> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Error::io("remove", folder)(error))
-        }
-        _ => Ok(()),
-    }
+    if_there(std::fs::remove_dir_all(folder)).map(drop).map_err(Error::io("remove", folder))
 }
 
 /// The number of bytes after which a background write is synced: a concurrent sync of records waits

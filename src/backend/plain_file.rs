@@ -3,6 +3,7 @@
 //! memory.
 
 use super::Error;
+use super::files::if_there;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -49,10 +50,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 /// Reads a file like [`read`]. `None` if there is none.
 pub(crate) fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
-    match read(path, most) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(Error::io("read", path)),
-    }
+    if_there(read(path, most)).map_err(Error::io("read", path))
 }
 
 /// Reads an open file of at most `most` bytes, if it is a regular file.

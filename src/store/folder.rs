@@ -88,10 +88,9 @@ const DEPTH: u32 = 2;
 /// during a read.
 pub(super) fn check_others(store: &Path) -> Result<()> {
     // A link to the store's folder is accepted: it is the owner's choice.
-    let about = match fs::metadata(store) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        about => about.map_err(backend::Error::io("look at", store))?,
-    };
+    let about =
+        files::if_there(fs::metadata(store)).map_err(backend::Error::io("look at", store))?;
+    let Some(about) = about else { return Ok(()) };
     let (mode, owner) = (about.mode() & 0o7777, about.uid());
     if mode & OTHERS_WRITE != 0 {
         let place = store.display();
@@ -394,10 +393,10 @@ pub(super) fn is_unfinished(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();
-        let empty = |size: u64| match entry.metadata() {
-            // Another process has renamed the file meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-            about => about.map(|about| about.len() <= size),
+        // Another process may have renamed the file meanwhile.
+        let empty = |size: u64| {
+            let about = files::if_there(entry.metadata());
+            about.map(|about| about.is_none_or(|about| about.len() <= size))
         };
         let own = match name.to_str() {
             Some(IGNORE_FILE | UNFINISHED_FILE) => empty(4096)?,

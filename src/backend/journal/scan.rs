@@ -6,13 +6,12 @@
 //! above the floor is a torn tail, as a crash leaves it: it was never acknowledged. A flaw below
 //! the floor is damage. A whole record with a wrong seal is never a torn tail.
 
-use super::layout::{self, SyncMark};
+use super::layout::SyncMark;
 use super::segment::{self, JournalSegment, SegmentWindow};
 use crate::backend::frame::{self, FRAME_MAGIC, FrameFlaw, FrameHeader, FrameKind, HEADER_BYTES};
 use crate::backend::{
     Cipher, EncryptionContext, Error, IntegrityBreach, LogFrame, LogPosition, RecordHash, SealMode,
 };
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,15 +99,8 @@ impl JournalWalk {
             }
         }
         let start = starts[index];
-        let segment = match JournalSegment::open(folder, start, known.write) {
-            Ok(segment) => Arc::new(segment),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(damaged(start, "the segment that starts here is missing"));
-            }
-            Err(error) => {
-                return Err(Error::io("open", &folder.join(layout::segment_name(start)))(error));
-            }
-        };
+        let segment = JournalSegment::open_if_there(folder, start, known.write)?;
+        let segment = Arc::new(segment.ok_or_else(|| missing(start))?);
         let cursor = JournalCursor { segment, end: from, previous: None };
         let mut walk = Self::resume(folder, known, cursor);
         walk.linked = linked.filter(|_| from == start);
@@ -203,20 +195,15 @@ impl JournalWalk {
     /// Continues in the next segment, whose first record has this hash.
     fn follow(&mut self, first: RecordHash) -> Result<(), Error> {
         let start = self.cursor.end;
-        match JournalSegment::open(&self.folder, start, self.known.write) {
-            Ok(segment) => self.cursor.segment = Arc::new(segment),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let oldest = segment::list(&self.folder)?.first().copied();
-                return Err(match oldest.filter(|oldest| *oldest > start) {
-                    Some(oldest) => Error::Gone { position: start, start: oldest },
-                    None => damaged(start, "the segment that starts here is missing"),
-                });
-            }
-            Err(error) => {
-                let path = self.folder.join(layout::segment_name(start));
-                return Err(Error::io("open", &path)(error));
-            }
-        }
+        let opened = JournalSegment::open_if_there(&self.folder, start, self.known.write)?;
+        let Some(segment) = opened else {
+            let oldest = segment::list(&self.folder)?.first().copied();
+            return Err(match oldest.filter(|oldest| *oldest > start) {
+                Some(oldest) => Error::Gone { position: start, start: oldest },
+                None => missing(start),
+            });
+        };
+        self.cursor.segment = Arc::new(segment);
         self.window.clear();
         self.linked = Some(first);
         self.later.retain(|later| *later > start);
@@ -265,6 +252,10 @@ impl JournalWalk {
     }
 }
 
+fn missing(start: LogPosition) -> Error {
+    damaged(start, "the segment that starts here is missing")
+}
+
 /// Returns the greatest position that a whole frame in a segment, from `from` on, records as
 /// synced; 0 if there is no frame.
 fn marks(
@@ -303,12 +294,8 @@ fn link(
     next: LogPosition,
     seals: &SealMode,
 ) -> Result<Option<RecordHash>, Error> {
-    let segment = match JournalSegment::open(folder, start, false) {
-        Ok(segment) => segment,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            return Err(Error::io("open", &folder.join(layout::segment_name(start)))(error));
-        }
+    let Some(segment) = JournalSegment::open_if_there(folder, start, false)? else {
+        return Ok(None);
     };
     let mut window = SegmentWindow::default();
     Ok(match parse(&mut window, &segment, next, seals)? {

@@ -1,6 +1,7 @@
 //! Segment files: created private, found by name, read at an offset.
 
 use super::{held, layout};
+use crate::backend::files::if_there;
 pub(crate) use crate::backend::files::{
     create_private, create_private_folder, entries, remove, remove_large, sync_folder,
 };
@@ -57,6 +58,16 @@ impl JournalSegment {
         let path = folder.join(layout::segment_name(start));
         let file = OpenOptions::new().read(true).write(write).open(&path)?;
         Ok(Self::new(start, path, file))
+    }
+
+    /// Opens a segment, optionally for writing; `None` if it is missing.
+    pub(crate) fn open_if_there(
+        folder: &Path,
+        start: LogPosition,
+        write: bool,
+    ) -> Result<Option<Self>, Error> {
+        if_there(Self::open(folder, start, write))
+            .map_err(Error::io("open", &folder.join(layout::segment_name(start))))
     }
 
     /// Creates a new, empty segment; fails if the name exists.

@@ -188,13 +188,9 @@ impl Journal {
         if known <= tip.segment.start && tip.segment.start > 0 {
             for pair in segment::list(&self.folder)?.windows(2) {
                 if pair[1] >= known && pair[1] <= tip.segment.start {
-                    match JournalSegment::open(&self.folder, pair[0], true) {
-                        Ok(segment) => segments.push(Arc::new(segment)),
-                        // A segment is removed only after it was applied, and it was synced before
-                        // that.
-                        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                        Err(error) => return Err(Error::io("open", &self.folder)(error)),
-                    }
+                    // A removed segment was applied, and it was synced before that.
+                    let segment = JournalSegment::open_if_there(&self.folder, pair[0], true)?;
+                    segments.extend(segment.map(Arc::new));
                 }
             }
         }

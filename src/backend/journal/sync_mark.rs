@@ -3,7 +3,7 @@
 
 use super::layout::{MARK_BYTES, SyncMark};
 use super::segment;
-use crate::backend::{Error, LogPosition, plain_file};
+use crate::backend::{Error, LogPosition, files, plain_file};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -30,11 +30,10 @@ impl SyncMarkFile {
     pub(crate) fn open(folder: &Path, write: bool) -> Result<Self, Error> {
         let path = folder.join(NAME);
         let options = OpenOptions::new().read(true).write(write).clone();
-        let file = match plain_file::open_with(&path, &options) {
-            Ok(file) => Some(file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && write => Self::make(&path)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::io("open", &path)(error)),
+        let opened = files::if_there(plain_file::open_with(&path, &options));
+        let file = match opened.map_err(Error::io("open", &path))? {
+            None if write => Self::make(&path)?,
+            opened => opened,
         };
         Ok(Self::of(file, path, 0))
     }

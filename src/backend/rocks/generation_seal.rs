@@ -134,11 +134,8 @@ impl IndexSealer {
     ) -> Result<Option<RepairedFiles>, Error> {
         let mut repaired = RepairedFiles::default();
         let path = folder.join(SEAL);
-        let mut list = match fs::read(&path) {
-            Ok(list) => list,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io("read", &path)(error)),
-        };
+        let list = files::if_there(fs::read(&path)).map_err(Error::io("read", &path))?;
+        let Some(mut list) = list else { return Ok(None) };
         let is_sealed = |bytes: &[u8]| decode(bytes, generation, &self.key).is_some();
         if !is_sealed(&list) {
             let bits = 0..list.len();
@@ -157,11 +154,10 @@ impl IndexSealer {
         for (name, sealed) in list {
             let path = folder.join(&name);
             let right = blake3::Hash::from_bytes(sealed.hash);
-            match fs::symlink_metadata(&path) {
-                Ok(about) if about.is_file() && about.len() == sealed.size => {}
-                Ok(_) => return Ok(None),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-                Err(error) => return Err(Error::io("look at", &path)(error)),
+            let about = files::if_there(fs::symlink_metadata(&path));
+            let about = about.map_err(Error::io("look at", &path))?;
+            if about.is_none_or(|about| !about.is_file() || about.len() != sealed.size) {
+                return Ok(None);
             }
             if hash(&path)? == sealed.hash {
                 continue;

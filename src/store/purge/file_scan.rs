@@ -4,7 +4,7 @@ use crate::backend::{self, files};
 use crate::error::Result;
 use crate::redact::KnownSecrets;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -53,10 +53,8 @@ fn file(
     searched: &mut FileScanReport,
     progress: &dyn Fn(u64),
 ) -> Result<()> {
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file.map_err(backend::Error::io("open", path))?,
-    };
+    let opened = files::if_there(File::open(path)).map_err(backend::Error::io("open", path))?;
+    let Some(mut file) = opened else { return Ok(()) };
     let mut held = Vec::new();
     let mut count = 0;
     loop {

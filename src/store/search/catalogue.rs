@@ -3,6 +3,7 @@
 
 use super::copy_seal::{CopySeal, PieceOwner};
 use super::text_block::{BLOCK_BYTES, PartSummary, compress};
+use crate::backend::files::if_there;
 use crate::backend::{self, LogPosition, RecordHash};
 use crate::error::Result;
 use crate::format::{pack_derived, unpack_bytes};
@@ -118,11 +119,8 @@ pub(super) struct Catalogue {
 impl Catalogue {
     /// Reads a catalogue as far as it is valid; empty if it does not exist.
     pub(super) fn read(path: &Path, seal: &CopySeal) -> Result<Self> {
-        let bytes = match fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(backend::Error::io("read", path)(error).into()),
-        };
+        let bytes = if_there(fs::read(path)).map_err(backend::Error::io("read", path))?;
+        let Some(bytes) = bytes else { return Ok(Self::default()) };
         let mut catalogue = Self::default();
         let Some(mut rest) = bytes.strip_prefix(MAGIC) else { return Ok(catalogue) };
         catalogue.length = MAGIC.len() as u64;

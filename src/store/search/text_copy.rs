@@ -13,7 +13,6 @@ use crate::store::folder::SEARCH_FOLDER;
 use crate::store::search::session_texts::KnownTexts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -177,10 +176,8 @@ pub(super) fn groups_in(folder: &Path, number: u64) -> PathBuf {
 /// Overwrites a block with zeros, and frees its space on disk where the system can. Does nothing if
 /// there is no file.
 pub(super) fn clear_at(path: &Path, block: &BlockPlace) -> Result<()> {
-    let file = match OpenOptions::new().write(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file.map_err(backend::Error::io("open", path))?,
-    };
+    let opened = files::if_there(OpenOptions::new().write(true).open(path));
+    let Some(file) = opened.map_err(backend::Error::io("open", path))? else { return Ok(()) };
     let zeros = vec![0; usize::try_from(block.length).unwrap_or_default()];
     file.write_all_at(&zeros, block.offset).map_err(backend::Error::io("clear", path))?;
     #[cfg(target_os = "linux")]
