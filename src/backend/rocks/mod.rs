@@ -30,17 +30,15 @@ pub use rescue::{
 };
 
 use super::{
-    CALLS, EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, ScanRequest, SealMode,
-    Snapshot, TableId, TableRow, files,
+    EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, SealMode, Snapshot, files,
 };
 pub(crate) use folder::is_own;
-use folder::{GenerationId, GenerationLease, IndexFolder};
+use folder::{GenerationId, IndexFolder};
 use generation_seal::IndexSealer;
 use index_writer::{CompactionMode, RocksIndexWriter};
 use read::RocksDatabase;
 use rocksdb::Cache;
 use std::fmt;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -53,7 +51,7 @@ const POSITION_KEY: [u8; 1] = [RESERVED.0];
 pub struct RocksIndex {
     folder: IndexFolder,
     /// The last generation opened here, shared by all its concurrent readers.
-    open: Mutex<Option<(GenerationId, Weak<LeasedGeneration>)>>,
+    open: Mutex<Option<(GenerationId, Weak<RocksDatabase>)>>,
     cache: Cache,
     /// The tables that are clustered in a new index.
     clustered: ClusteredTables,
@@ -183,7 +181,7 @@ impl Index for RocksIndex {
                 sealer.check(&path, generation)?;
             }
             let database = RocksDatabase::open_read_only(&path, generation.position, &self.cache)?;
-            let held = Arc::new(LeasedGeneration { database, _lease: lease });
+            let held = Arc::new(database.leased(lease));
             *open = Some((generation, Arc::downgrade(&held)));
             return Ok(held);
         }
@@ -219,46 +217,9 @@ impl Index for RocksIndex {
     }
 }
 
-/// An open generation with its lease. The database is closed before the lease is released.
-struct LeasedGeneration {
-    database: RocksDatabase,
-    _lease: GenerationLease,
-}
-
 impl fmt::Debug for RocksIndex {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("RocksIndex").field("folder", &self.folder).finish_non_exhaustive()
-    }
-}
-
-impl Snapshot for LeasedGeneration {
-    fn position(&self) -> LogPosition {
-        self.database.position()
-    }
-
-    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        tracing::trace!(target: CALLS, call = "get", table = table.0);
-        self.database.get(table, key)
-    }
-
-    fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        tracing::trace!(target: CALLS, call = "get_many", table = table.0, keys = keys.len());
-        self.database.get_many(table, keys)
-    }
-
-    fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
-        tracing::trace!(target: CALLS, call = "scan", table = request.table.0);
-        self.database.rows(request)
-    }
-
-    fn scan_clusters(
-        &self,
-        tables: &[TableId],
-        clusters: Range<u32>,
-        limit: usize,
-    ) -> Result<Option<Vec<Vec<TableRow>>>, Error> {
-        tracing::trace!(target: CALLS, call = "scan_clusters", tables = tables.len());
-        self.database.scan_clusters(tables, clusters, limit)
     }
 }
 

@@ -1,10 +1,12 @@
 //! Reads the index in an open RocksDB database.
 
+use super::folder::GenerationLease;
 use super::layout::{self, ClusterPrefix, ClusteredTables, TableKeyRange};
 use super::options::{self, OBJECTS, ROWS};
 use super::{POSITION_KEY, index_error, manifest};
 use crate::backend::{
-    self, CLUSTERS, Error, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId, TableRow,
+    self, CALLS, CLUSTERS, Error, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId,
+    TableRow,
 };
 use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBRawIterator, ReadOptions};
 use std::ops::Range;
@@ -18,6 +20,9 @@ pub(super) struct RocksDatabase {
     db: DB,
     position: LogPosition,
     clustered: ClusteredTables,
+    /// The lease of a generation for readers, whose reads are logged. It is released after `db` is
+    /// closed.
+    lease: Option<GenerationLease>,
 }
 
 impl RocksDatabase {
@@ -58,7 +63,8 @@ impl RocksDatabase {
         expected: Option<LogPosition>,
         clustered: ClusteredTables,
     ) -> Result<Self, Error> {
-        let mut database = Self { db, position: expected.unwrap_or(0), clustered };
+        let position = expected.unwrap_or(0);
+        let mut database = Self { db, position, clustered, lease: None };
         let row = database.position_row()?;
         if let Some((_, clustered)) = row {
             database.clustered = clustered;
@@ -71,6 +77,11 @@ impl RocksDatabase {
             return Err(Error::DamagedIndex { what });
         }
         Ok(database)
+    }
+
+    /// Keeps the lease of the generation while the database is open.
+    pub(super) fn leased(self, lease: GenerationLease) -> Self {
+        Self { lease: Some(lease), ..self }
     }
 
     /// Reads the position row: the position, and the clustered tables, if the row contains them.
@@ -136,12 +147,18 @@ impl Snapshot for RocksDatabase {
     }
 
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        if self.lease.is_some() {
+            tracing::trace!(target: CALLS, call = "get", table = table.0);
+        }
         let family = self.family(family_of(table))?;
         let stored = self.clustered.stored_key(table, key);
         self.db.get_cf_opt(family, stored, &reading(table)).map_err(index_error("read"))
     }
 
     fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        if self.lease.is_some() {
+            tracing::trace!(target: CALLS, call = "get_many", table = table.0, keys = keys.len());
+        }
         let family = self.family(family_of(table))?;
         let stored: Vec<_> = keys.iter().map(|key| self.clustered.stored_key(table, key)).collect();
         let places = stored.iter().map(AsRef::<[u8]>::as_ref);
@@ -154,6 +171,9 @@ impl Snapshot for RocksDatabase {
 
     fn rows(&self, request: ScanRequest<'_>) -> Result<Vec<TableRow>, Error> {
         let ScanRequest { table, from, to, direction, limit } = request;
+        if self.lease.is_some() {
+            tracing::trace!(target: CALLS, call = "scan", table = table.0);
+        }
         if limit == 0 || (!to.is_empty() && from >= to) {
             return Ok(Vec::new());
         }
@@ -177,6 +197,9 @@ impl Snapshot for RocksDatabase {
         clusters: Range<u32>,
         limit: usize,
     ) -> Result<Option<Vec<Vec<TableRow>>>, Error> {
+        if self.lease.is_some() {
+            tracing::trace!(target: CALLS, call = "scan_clusters", tables = tables.len());
+        }
         if !tables.iter().all(|table| self.clustered.holds(*table)) {
             return Ok(None);
         }

@@ -1,8 +1,9 @@
 use super::*;
-use crate::backend::{OBJECTS, RowBatch, ScanDirection};
+use crate::backend::{OBJECTS, RowBatch, ScanDirection, TableId, TableRow};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
