@@ -37,7 +37,6 @@ pub use trigger::trigger_of;
 
 use super::claim::{self, Dependency, InvalidField, InvalidId};
 use super::{AutoTrigger, Key, Kind, Value};
-use std::collections::BTreeMap;
 
 /// The current claims, for a rule to read.
 pub trait ClaimLookup {
@@ -45,19 +44,6 @@ pub trait ClaimLookup {
     fn claim(&self, key: &Key) -> Option<Value>;
     /// Returns all claims of a kind with their ids, in any order.
     fn all(&self, kind: Kind) -> Vec<(String, Value)>;
-}
-
-impl ClaimLookup for BTreeMap<Key, Value> {
-    fn claim(&self, key: &Key) -> Option<Value> {
-        self.get(key).cloned()
-    }
-
-    fn all(&self, kind: Kind) -> Vec<(String, Value)> {
-        self.range(Key::new(kind, "")..)
-            .take_while(|(key, _)| key.kind == kind)
-            .map(|(key, value)| (key.id.clone(), value.clone()))
-            .collect()
-    }
 }
 
 /// The consequences of a verb.

@@ -4,8 +4,22 @@ mod laws;
 
 use super::*;
 use crate::model::claim::{Confidence, Strength};
+use std::collections::BTreeMap;
 
 type State = BTreeMap<Key, Value>;
+
+impl ClaimLookup for State {
+    fn claim(&self, key: &Key) -> Option<Value> {
+        self.get(key).cloned()
+    }
+
+    fn all(&self, kind: Kind) -> Vec<(String, Value)> {
+        self.range(Key::new(kind, "")..)
+            .take_while(|(key, _)| key.kind == kind)
+            .map(|(key, value)| (key.id.clone(), value.clone()))
+            .collect()
+    }
+}
 
 /// Builds a state from lines of kind, id and JSON fields.
 fn state(claims: &[(Kind, &str, &str)]) -> State {
