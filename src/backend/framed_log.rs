@@ -10,10 +10,10 @@ use super::frame::{self, FrameHeader, FrameKind, HEADER_BYTES};
 use super::journal::{JournalWitness, SyncMark, breach_of, damaged, replaced, rolled_back_error};
 use super::{
     AppendedRecord, CALLS, Cipher, EncryptionContext, Error, Index, LogFrame, LogPosition, LogTail,
-    RecordHash, SealMode, WriteAheadLog,
+    RecordHash, SealMode, WriteAheadLog, locked,
 };
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The number of times that an append builds its record without the lock.
@@ -99,7 +99,7 @@ impl FramedLog {
     }
 
     fn last_seen(&self) -> Option<(LogPosition, RecordHash)> {
-        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.last_seen)
     }
 
     /// Returns the ends that a read which begins now must show.
@@ -111,7 +111,7 @@ impl FramedLog {
     /// after the known one is ignored: another thread may have seen a later end.
     fn note_end(&self, end: LogPosition, hash: RecordHash) {
         {
-            let mut last_seen = self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last_seen = locked(&self.last_seen);
             if last_seen.is_some_and(|(known, _)| known >= end) {
                 return;
             }

@@ -31,7 +31,7 @@ pub use error::Error;
 pub(crate) use error::is_disk_full;
 pub use lock_holder::LockHolder;
 pub use seal::{IntegrityBreach, SealKey, SealMode};
-pub(crate) use thread_turn::ThreadTurn;
+pub(crate) use thread_turn::{ThreadTurn, locked};
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -3,6 +3,11 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Locks a mutex, also after a panic of a thread that had it.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A lock for the threads of one process, with a timeout.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadTurn {
@@ -19,7 +24,7 @@ impl ThreadTurn {
     /// Waits until no other thread has its turn; `None` if that takes longer than `timeout`.
     pub(crate) fn wait(&self, timeout: Duration) -> Option<ThreadTurnGuard<'_>> {
         let since = Instant::now();
-        let mut taken = self.taken();
+        let mut taken = locked(&self.taken);
         while *taken {
             let left = timeout.checked_sub(since.elapsed()).filter(|left| !left.is_zero())?;
             let waited = self.freed.wait_timeout(taken, left);
@@ -28,15 +33,11 @@ impl ThreadTurn {
         *taken = true;
         Some(ThreadTurnGuard(self))
     }
-
-    fn taken(&self) -> MutexGuard<'_, bool> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for ThreadTurnGuard<'_> {
     fn drop(&mut self) {
-        *self.0.taken() = false;
+        *locked(&self.0.taken) = false;
         self.0.freed.notify_one();
     }
 }

@@ -5,7 +5,7 @@ use super::object::{self, DROPPED_OBJECT};
 use super::read_snapshot::ReadSnapshot;
 use super::refs::session as session_refs;
 use super::{parallel, table_rows};
-use crate::backend::{LogPosition, ScanDirection, Snapshot};
+use crate::backend::{LogPosition, ScanDirection, Snapshot, locked};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -13,7 +13,7 @@ use crate::format::{
     seal_with_prefix,
 };
 use crate::model::SessionNumber;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Largest number of bytes in a segment.
 const SEGMENT_BYTES: usize = 2 << 20;
@@ -198,7 +198,7 @@ impl BlobCache {
             return Err(Error::TextRemoved { blob: blob.to_owned() });
         }
         let end = offset.saturating_add(length);
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = locked(&self.0);
         let known = cached.take().filter(|known| {
             (known.session, known.position) == (session, view.position())
                 && known.blob == blob

@@ -9,7 +9,9 @@ use super::parallel::CpuCore;
 use super::plan_context::{PlanContext, RecordPlanner};
 use super::refs::{StoreRefs, check_sessions_visible};
 use crate::backend::database::DatabaseConnector;
-use crate::backend::{self, AppendedRecord, Cipher, LogPosition, LogTail, SealMode, ThreadTurn};
+use crate::backend::{
+    self, AppendedRecord, Cipher, LogPosition, LogTail, SealMode, ThreadTurn, locked,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, sealed_id};
 use crate::model::Operation;
@@ -18,7 +20,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Options with which a process opens a store.
@@ -206,12 +208,12 @@ impl Engine {
     /// Sets the channel that is notified when the tail has grown long, or this process has become a
     /// frequent writer.
     pub(crate) fn set_maintainer(&self, bell: Option<SyncSender<CpuCore>>) {
-        *self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
+        *locked(&self.maintainer_bell) = bell;
     }
 
     /// Returns whether a maintenance thread runs in this process.
     pub(crate) fn has_maintainer(&self) -> bool {
-        self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        locked(&self.maintainer_bell).is_some()
     }
 
     /// Returns whether this process writes enough to make preallocated room in the journal
@@ -227,8 +229,7 @@ impl Engine {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.committed_bytes.fetch_add(bytes, Ordering::Relaxed);
         if (wrote_much != self.writes_much() || self.follower.tail_cost() >= APPLY_BYTES)
-            && let Some(bell) =
-                &*self.maintainer_bell.lock().unwrap_or_else(PoisonError::into_inner)
+            && let Some(bell) = &*locked(&self.maintainer_bell)
         {
             // If the channel is full, the thread has been notified already.
             let _ = bell.try_send(CpuCore::current());

@@ -2,14 +2,14 @@
 //! sequence number are there: otherwise a store with missing rows would look like a shorter one.
 
 use crate::backend::{
-    Error, LastRows, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId, TableRow,
+    Error, LastRows, LogPosition, ScanDirection, ScanRequest, Snapshot, TableId, TableRow, locked,
 };
 use crate::format::key::{self, of};
 use crate::format::{RecordBytes, StoreHead, decode_session};
 use crate::model::SessionNumber;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Maximum number of sessions that are checked together, if at least [`MANY_SESSIONS`] of them are
 /// unchecked.
@@ -54,7 +54,7 @@ impl GapCheckedSnapshot {
     }
 
     fn checked(&self) -> MutexGuard<'_, CheckedSessions> {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.checked)
     }
 
     /// Checks one session if it was not checked before. A session that began after the generation

@@ -9,14 +9,14 @@ use super::refs::{head_branch, session as session_refs};
 use super::sharded_map::ShardedMap;
 use super::state::RevisionState;
 use super::{lookup, materialize};
-use crate::backend::LogPosition;
+use crate::backend::{LogPosition, locked};
 use crate::error::{Error, Result};
 use crate::format::{
     BranchHead, Delta, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordChange, open,
 };
 use crate::model::{BranchNumber, RevisionId, SessionNumber};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A head with more claims than this is not read completely, but claim by claim.
 const MAX_WHOLE_COUNT: u64 = 100_000;
@@ -173,7 +173,7 @@ impl HeadCache {
     }
 
     fn lock(&self, purges: u64) -> MutexGuard<'_, CachedHeads> {
-        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heads = locked(&self.heads);
         heads.forget_purged(purges);
         heads
     }
@@ -230,7 +230,7 @@ impl HeadCache {
         to: RevisionId,
         changes: &Arc<[EncodedChange]>,
     ) {
-        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heads = locked(&self.heads);
         if let Some(whole) = &mut heads.full_state
             && (whole.of, Some(whole.head)) == (of, from)
             && !whole.follow(to, changes)

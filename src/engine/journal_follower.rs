@@ -13,13 +13,13 @@ use super::session_table::SessionSource;
 use super::spool;
 use crate::backend::{
     self, Index, IntegrityBreach, LogFrame, LogPosition, LogTail, ScanDirection, Snapshot, Spool,
-    WriteAheadLog,
+    WriteAheadLog, locked,
 };
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, StoreHead, key};
 use crate::model::{SessionId, SessionNumber};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// The known part of the journal's tail.
 #[derive(Default)]
@@ -279,7 +279,7 @@ impl JournalFollower {
 
     fn held(&self) -> Option<MutexGuard<'_, HeldMoment>> {
         // A poisoned lock is safe: every change is one assignment.
-        self.held.get().map(|held| held.lock().unwrap_or_else(PoisonError::into_inner))
+        self.held.get().map(locked)
     }
 
     /// Returns a snapshot of the present, with the entries of the spool.
@@ -357,17 +357,17 @@ impl JournalFollower {
 
     /// Records the number that was returned for a session in the spool.
     pub(crate) fn promise(&self, number: SessionNumber, id: SessionId) {
-        self.promised.lock().unwrap_or_else(PoisonError::into_inner).push((number, id));
+        locked(&self.promised).push((number, id));
     }
 
     pub(crate) fn has_promised(&self) -> bool {
-        !self.promised.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !locked(&self.promised).is_empty()
     }
 
     /// Checks that no session from the spool got another number in the journal than the one that
     /// was returned for it.
     pub(crate) fn check_promised(&self, refs: &StoreRefs) -> Result<()> {
-        let promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
+        let promised = locked(&self.promised);
         for (number, id) in promised.iter() {
             let there = refs.sessions.get(*number)?;
             if there.is_none_or(|session| session.info.id != *id) {
@@ -382,7 +382,7 @@ impl JournalFollower {
 
     fn lock_tail(&self) -> MutexGuard<'_, TailState> {
         // A poisoned lock is used too: a panic in another request must not end all later ones.
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.tail)
     }
 
     /// Returns the last known end of the journal without reading it.

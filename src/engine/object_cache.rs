@@ -2,8 +2,9 @@
 //! most of their deltas.
 
 use super::scanned_object::ScannedObject;
+use crate::backend::locked;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Size limit in bytes of content.
 const MAX_BYTES: usize = 32 << 20;
@@ -51,7 +52,7 @@ impl ObjectCache {
         &self,
         numbers: impl Iterator<Item = u64>,
     ) -> Vec<Option<Arc<ScannedObject>>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.0);
         numbers.map(|number| kept.find(number)).collect()
     }
 
@@ -64,7 +65,7 @@ impl ObjectCache {
         if bytes > MAX_BYTES_AT_ONCE {
             return;
         }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.0);
         objects.for_each(|(number, object)| kept.keep(number, object));
     }
 }

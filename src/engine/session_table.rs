@@ -2,7 +2,7 @@
 //! generation of the index, are in memory. The others are read from the generation when needed.
 
 use super::session_rows::{self, LookupKey, SessionLookup, missing_session};
-use crate::backend::Snapshot;
+use crate::backend::{Snapshot, locked};
 use crate::error::Result;
 use crate::format::{
     RecentSession, RecordBytes, SessionRefs, StoreHead, decode_session, encode_session,
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The source of sessions that are not in memory.
 pub(crate) trait SessionSource: Send + Sync {
@@ -176,7 +176,7 @@ impl BaseSessions {
     /// Returns the sessions that may match: all that match, and perhaps others.
     fn candidates(&self, lookup: &SessionLookup<'_>) -> Result<Vec<SessionNumber>> {
         let key = lookup.key();
-        let last = || self.last_lookup.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = || locked(&self.last_lookup);
         if let Some(known) = last().as_ref().filter(|known| known.key == key) {
             return Ok(known.found.clone());
         }

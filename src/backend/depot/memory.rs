@@ -4,10 +4,11 @@ use super::{
     DEPOT_LIST_ENTRIES, Depot, DepotEntry, DepotError, DepotRead, DepotTag, DepotWrite,
     check_depot_name, check_depot_object, check_depot_prefix,
 };
+use crate::backend::locked;
 use crate::model::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A [`Depot`] in memory, for tests. Clones are handles to the same depot.
 ///
@@ -70,7 +71,7 @@ impl MemoryDepot {
 
     /// Locks the objects, also after a panic: no panic leaves an unfinished change.
     fn lock(&self) -> MutexGuard<'_, MemoryObjects> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

@@ -9,8 +9,8 @@
 
 use super::RowCipher;
 use super::hidden_keys::{self, HiddenKeyBytes, prefix_end};
-use crate::backend::{Error, ScanDirection, ScanRequest, Snapshot, TableId, TableRow};
-use std::sync::{Mutex, PoisonError};
+use crate::backend::{Error, ScanDirection, ScanRequest, Snapshot, TableId, TableRow, locked};
+use std::sync::Mutex;
 
 /// The number of sorted rows of a group that are kept even if the limit of the scan is smaller.
 const MIN_GROUP_ROWS: usize = 1 << 18;
@@ -92,11 +92,6 @@ pub(super) fn scan(
         *locked(window) = ReadAheadWindow(Some((table, ahead)));
     }
     Ok(groups.found)
-}
-
-/// Locks a cache.
-fn locked(window: &Mutex<ReadAheadWindow>) -> std::sync::MutexGuard<'_, ReadAheadWindow> {
-    window.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Decrypts rows.

@@ -2,7 +2,7 @@
 
 use super::layout;
 use super::scan::{JournalCursor, JournalWalk, damaged};
-use super::{Journal, held, segment};
+use super::{Journal, locked, segment};
 use crate::backend::frame;
 use crate::backend::{AppendedRecord, Error, LogPosition, LogTail, RecordHash};
 use std::io;
@@ -31,7 +31,7 @@ impl Journal {
         payloads: &[Vec<u8>],
     ) -> Result<Option<Vec<AppendedRecord>>, Error> {
         let lock = self.writer("append to")?;
-        let known = held(&self.tip).clone().filter(|tip| tip.end == from);
+        let known = locked(&self.tip).clone().filter(|tip| tip.end == from);
         let known = known.and_then(|tip| tip.previous);
         let made = known.map(|previous| self.frames_of(from, previous, payloads)).transpose()?;
         let _lock = lock.acquire(timeout)?;
@@ -73,7 +73,7 @@ impl Journal {
     /// Returns the records from `from` on and the end of the journal, after cutting a torn tail.
     /// The caller must hold the append lock.
     pub(super) fn catch_up(&self, from: LogPosition) -> Result<(LogTail, JournalCursor), Error> {
-        let known = held(&self.tip).clone();
+        let known = locked(&self.tip).clone();
         if let Some(tip) = known.filter(|tip| tip.end == from && tip.previous.is_some())
             && tip.is_last()?
         {
@@ -83,12 +83,12 @@ impl Journal {
         if tip.previous.is_none() {
             tip.previous = Some(self.hash_before(&tip)?);
         }
-        *held(&self.tip) = Some(tip.clone());
+        *locked(&self.tip) = Some(tip.clone());
         Ok((tail, tip))
     }
 
     fn read_to_end(&self, from: LogPosition) -> Result<(LogTail, JournalCursor), Error> {
-        let known = held(&self.tip).clone();
+        let known = locked(&self.tip).clone();
         let mut walk = self.walk(from, known)?;
         let mut tail = LogTail { frames: Vec::new(), end: from };
         while let Some(frame) = walk.next()? {
@@ -123,7 +123,7 @@ impl Journal {
         }
         // Usually this process has just read the last record and knows where it begins. The record
         // may have been cut off since, so it is read again.
-        let record = held(&self.last_read).clone();
+        let record = locked(&self.last_read).clone();
         let is_last = |record: &Range<LogPosition>| {
             record.end == tip.end && record.start >= tip.segment.start
         };
@@ -190,10 +190,11 @@ impl Journal {
         self.remove_unlinked(&tip)?;
         self.keep_room(&tip, frames.len());
         if let Err(error) = tip.segment.write_or_cut(tip.end, frames) {
-            *held(&self.tip) = None;
+            *locked(&self.tip) = None;
             return Err(error);
         }
-        *held(&self.tip) = Some(JournalCursor { segment: tip.segment, end, previous: Some(hash) });
+        *locked(&self.tip) =
+            Some(JournalCursor { segment: tip.segment, end, previous: Some(hash) });
         Ok(())
     }
 

@@ -37,7 +37,8 @@ pub(crate) use witness::JournalWitness;
 
 use crate::backend::frame::HEADER_BYTES;
 use crate::backend::{
-    AppendedRecord, CALLS, Cipher, Error, LogPosition, LogTail, RecordHash, SealMode, WriteAheadLog,
+    AppendedRecord, CALLS, Cipher, Error, LogPosition, LogTail, RecordHash, SealMode,
+    WriteAheadLog, locked,
 };
 use lock::AppendLock;
 use scan::{JournalCursor, JournalWalk};
@@ -45,8 +46,8 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use sync::SyncProgress;
 use sync_mark::SyncMarkFile;
@@ -264,8 +265,8 @@ impl Journal {
             match attempt() {
                 Err(Error::Damaged { position, .. }) if before != Some(position) => {
                     before = Some(position);
-                    *held(&self.tip) = None;
-                    *held(&self.place) = None;
+                    *locked(&self.tip) = None;
+                    *locked(&self.place) = None;
                 }
                 Err(Error::Breach { what, .. }) if breach.as_ref() != Some(&what) => {
                     // The cursors are kept: they show whether another file took the place of the
@@ -280,8 +281,8 @@ impl Journal {
 
     fn read_once(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
         let ends_there = |cursor: &JournalCursor| cursor.end == from && cursor.previous.is_some();
-        let written = held(&self.tip).clone().filter(ends_there);
-        let known = written.or_else(|| held(&self.place).clone());
+        let written = locked(&self.tip).clone().filter(ends_there);
+        let known = written.or_else(|| locked(&self.place).clone());
         if let Some(cursor) = known.as_ref().filter(|cursor| ends_there(cursor))
             && cursor.is_last()?
             && self.mark.position()? <= from
@@ -297,9 +298,9 @@ impl Journal {
             tail.frames.push(frame);
         }
         if let Some(frame) = tail.frames.last() {
-            *held(&self.last_read) = Some(frame.position..frame.end);
+            *locked(&self.last_read) = Some(frame.position..frame.end);
         }
-        *held(&self.place) = Some(walk.cursor().clone());
+        *locked(&self.place) = Some(walk.cursor().clone());
         Ok(tail)
     }
 }
@@ -385,9 +386,4 @@ fn check_folder(folder: &Path) -> Result<(), Error> {
 pub(crate) fn is_own(name: &str) -> bool {
     layout::segment_start(name).is_some()
         || [lock::NAME, sync_mark::NAME, preallocation::NEXT_SEGMENT_FILE].contains(&name)
-}
-
-/// Locks a mutex, also after a panic: every guarded value is assigned as a whole.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@
 //! written over zeros writes only the bytes of the record.
 
 use super::scan::JournalCursor;
-use super::{Journal, held, segment, sync};
+use super::{Journal, locked, segment, sync};
 use crate::backend::files::PIECE_BYTES;
 use crate::backend::{Error, LogPosition};
 use std::fs::File;
@@ -66,7 +66,7 @@ impl Journal {
             }
             thread::park_timeout(PAUSE);
         }
-        *held(&self.next) = Some(file);
+        *locked(&self.next) = Some(file);
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Journal {
     /// Returns the file of zeros that this process wrote, unless it was removed or replaced. The
     /// caller must hold the append lock.
     pub(super) fn take_next(&self) -> Option<File> {
-        let file = held(&self.next).take()?;
+        let file = locked(&self.next).take()?;
         let (own, there) = (file.metadata().ok()?, self.next_path().symlink_metadata().ok()?);
         ((own.dev(), own.ino()) == (there.dev(), there.ino())).then_some(file)
     }
@@ -103,7 +103,7 @@ impl Journal {
     pub(super) fn cut_zeros(&self, from: LogPosition) -> Result<(), Error> {
         self.keeps_room.store(false, Ordering::Relaxed);
         let _held = self.writer("give back room of")?.acquire(sync::LOCK_TIMEOUT)?;
-        *held(&self.next) = None;
+        *locked(&self.next) = None;
         segment::remove(&self.next_path())?;
         let (_, tip) = self.catch_up(from)?;
         if tip.segment.extent()?.end > tip.end { tip.segment.cut(tip.end) } else { Ok(()) }

@@ -26,8 +26,8 @@ impl Journal {
             rewrite(&path, start, end, seals)?;
         }
         segment::sync_folder(&self.folder)?;
-        *super::held(&self.tip) = None;
-        *super::held(&self.place) = None;
+        *super::locked(&self.tip) = None;
+        *super::locked(&self.place) = None;
         self.note(&tip);
         Ok(SyncMark { position: tip.end, hash: tip.previous.unwrap_or_default() })
     }

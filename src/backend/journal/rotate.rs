@@ -3,7 +3,7 @@
 use super::layout;
 use super::scan::{self, JournalCursor, JournalWalk};
 use super::segment::{self, JournalSegment};
-use super::{Journal, held};
+use super::{Journal, locked};
 use crate::backend::frame::{self, FrameKind};
 use crate::backend::{AppendedRecord, Error, LogPosition, LogTail, RecordHash};
 use std::fs;
@@ -38,7 +38,7 @@ impl Journal {
     /// Syncs the records that are known to this process, before the lock is taken, to shorten the
     /// time under the lock. Errors are handled by the sync under the lock.
     fn sync_ahead(&self) {
-        let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
+        let known = locked(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end > self.progress.known())
             && !self.progress.has_failed()
         {
@@ -79,13 +79,13 @@ impl Journal {
                 for left in [&path, &self.next_path()] {
                     let _ = segment::remove(left);
                 }
-                *held(&self.tip) = None;
+                *locked(&self.tip) = None;
                 return Err(error);
             }
         };
         let end = position + frame.len() as u64;
         let next = JournalCursor { segment: next, end, previous: Some(hash) };
-        *held(&self.tip) = Some(next.clone());
+        *locked(&self.tip) = Some(next.clone());
         if self.progress.sync(&tip.segment.file).is_ok() {
             self.note(&next);
         } else {

@@ -1,6 +1,6 @@
 //! Segment files: created private, found by name, read at an offset.
 
-use super::{held, layout};
+use super::{layout, locked};
 use crate::backend::files::if_there;
 pub(crate) use crate::backend::files::{
     create_private, create_private_folder, entries, remove, remove_large, sync_folder,
@@ -49,7 +49,7 @@ impl JournalSegment {
     /// Creates a segment in a preallocated file of zeros.
     pub(crate) fn in_room(start: LogPosition, path: PathBuf, file: File) -> Result<Self, Error> {
         let segment = Self::new(start, path, file);
-        *held(&segment.zeros) = start..segment.extent()?.end;
+        *locked(&segment.zeros) = start..segment.extent()?.end;
         Ok(segment)
     }
 
@@ -96,11 +96,11 @@ impl JournalSegment {
     /// Writes zeros from a position on, unless the file reaches the position already. The caller
     /// then writes a record that ends at the position.
     pub(crate) fn extend_room(&self, position: LogPosition, zeros: &[u8]) -> Result<(), Error> {
-        if held(&self.zeros).end >= position || self.extent()?.end >= position {
+        if locked(&self.zeros).end >= position || self.extent()?.end >= position {
             return Ok(());
         }
         self.write_or_cut(position, zeros)?;
-        *held(&self.zeros) = position..position + zeros.len() as u64;
+        *locked(&self.zeros) = position..position + zeros.len() as u64;
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl JournalSegment {
         if !self.is_blank(position)? {
             return Ok(false);
         }
-        let mut zeros = held(&self.zeros);
+        let mut zeros = locked(&self.zeros);
         let mut seen = if (zeros.start..=zeros.end).contains(&position) {
             zeros.clone()
         } else {
@@ -335,7 +335,7 @@ mod tests {
         segment.cut(1_000).unwrap();
         assert!(segment.is_room(500).unwrap());
         let roomy = JournalSegment::in_room(100, segment.path, other.file).unwrap();
-        assert_eq!(*held(&roomy.zeros), 100..1_000);
+        assert_eq!(*locked(&roomy.zeros), 100..1_000);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::layout::SyncMark;
 use super::scan::{JournalCursor, JournalWalk, damaged};
 use super::segment::{self, JournalSegment};
-use super::{Journal, held};
+use super::{Journal, locked};
 use crate::backend::{Error, LogPosition};
 use std::fs::File;
 use std::io::{self, Read};
@@ -71,7 +71,7 @@ impl SyncProgress {
     /// has to sync, and the others wait until the returned guard is dropped; `None`: it is durable.
     fn wait_unless_covered(&self, to: LogPosition) -> Option<SyncTurn<'_>> {
         let waits = |is_syncing: &mut bool| *is_syncing && !self.covers(to);
-        let waited = self.synced.wait_while(held(&self.is_syncing), waits);
+        let waited = self.synced.wait_while(locked(&self.is_syncing), waits);
         let mut is_syncing = waited.unwrap_or_else(PoisonError::into_inner);
         if self.covers(to) {
             return None;
@@ -108,7 +108,7 @@ struct SyncTurn<'a>(&'a SyncProgress);
 
 impl Drop for SyncTurn<'_> {
     fn drop(&mut self) {
-        *held(&self.0.is_syncing) = false;
+        *locked(&self.0.is_syncing) = false;
         // All at once: a chain of threads that wake each other would take longer than a sync.
         self.0.synced.notify_all();
     }
@@ -136,7 +136,7 @@ impl Journal {
 
     /// Returns an end of the journal at or after `to`.
     fn tip_from(&self, to: LogPosition) -> Result<JournalCursor, Error> {
-        let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
+        let known = locked(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end >= to) {
             return Ok(tip);
         }
@@ -226,8 +226,8 @@ impl Journal {
             self.replace(segment, end)?;
         }
         segment::sync_folder(&self.folder)?;
-        *held(&self.tip) = None;
-        *held(&self.place) = None;
+        *locked(&self.tip) = None;
+        *locked(&self.place) = None;
         self.progress.failed.store(NEVER, Ordering::Release);
         self.note(tip);
         Ok(())

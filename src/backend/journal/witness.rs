@@ -4,13 +4,13 @@
 
 use super::layout::{MARK_BYTES, SyncMark};
 use super::sync_mark::SyncMarkFile;
-use crate::backend::{Error, files, plain_file};
+use crate::backend::{Error, files, locked, plain_file};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ impl JournalWitness {
         if !self.mark.note(mark) {
             return;
         }
-        let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unsynced = locked(&self.unsynced);
         if unsynced.is_none() {
             *unsynced = self.sync_later();
         }
@@ -91,7 +91,7 @@ impl JournalWitness {
         let sync = move || {
             if closed.recv_timeout(sync_after) == Err(RecvTimeoutError::Timeout) {
                 // Marks recorded from here on start a new delay.
-                unsynced.lock().unwrap_or_else(PoisonError::into_inner).take();
+                locked(&unsynced).take();
                 mark.sync();
             }
         };
@@ -106,7 +106,7 @@ impl JournalWitness {
 
 impl Drop for JournalWitness {
     fn drop(&mut self) {
-        if self.unsynced.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+        if locked(&self.unsynced).take().is_some() {
             self.mark.sync();
         }
     }

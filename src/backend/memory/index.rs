@@ -1,9 +1,8 @@
 //! An index in memory.
 
-use super::lock;
 use crate::backend::{
     Error, INDEX_LOCK, Index, IndexWriter, LogPosition, RowBatch, ScanDirection, ScanRequest,
-    Snapshot, TableId, TableRow, check_tables,
+    Snapshot, TableId, TableRow, check_tables, locked,
 };
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -62,19 +61,19 @@ impl Snapshot for MemoryGeneration {
 
 impl Index for MemoryIndex {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
-        let newest = Arc::clone(&lock(&self.shared.newest));
+        let newest = Arc::clone(&locked(&self.shared.newest));
         Ok(newest)
     }
 
     fn position(&self) -> Result<LogPosition, Error> {
-        Ok(lock(&self.shared.newest).position)
+        Ok(locked(&self.shared.newest).position)
     }
 
     fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
         if self.shared.has_writer.swap(true, Ordering::AcqRel) {
             return Ok(None);
         }
-        let next = MemoryGeneration::clone(&lock(&self.shared.newest));
+        let next = MemoryGeneration::clone(&locked(&self.shared.newest));
         Ok(Some(Box::new(MemoryIndexWriter { shared: Arc::clone(&self.shared), next })))
     }
 
@@ -118,7 +117,7 @@ impl IndexWriter for MemoryIndexWriter {
     fn publish(mut self: Box<Self>, position: LogPosition) -> Result<(), Error> {
         self.next.position = position;
         let generation = std::mem::take(&mut self.next);
-        *lock(&self.shared.newest) = Arc::new(generation);
+        *locked(&self.shared.newest) = Arc::new(generation);
         Ok(())
     }
 }

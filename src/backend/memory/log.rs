@@ -1,8 +1,7 @@
 //! A log in memory.
 
-use super::lock;
 use crate::backend::{
-    AppendedRecord, Error, LogFrame, LogPosition, LogTail, RecordHash, WriteAheadLog,
+    AppendedRecord, Error, LogFrame, LogPosition, LogTail, RecordHash, WriteAheadLog, locked,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -52,13 +51,13 @@ impl MemoryLog {
     /// Saves the time for hashing: later records repeat the hash of the last one, and get hashes of
     /// their own when they are appended to another log.
     pub(crate) fn without_hashes(self) -> Self {
-        lock(&self.shared).is_unhashed = true;
+        locked(&self.shared).is_unhashed = true;
         self
     }
 
     /// Removes the records from a position on, and returns their payloads.
     pub(crate) fn take_payloads(&self, from: LogPosition) -> Vec<Vec<u8>> {
-        let mut segments = lock(&self.shared);
+        let mut segments = locked(&self.shared);
         let first = segments.frames.partition_point(|frame| frame.position < from);
         let taken = segments.frames.split_off(first);
         segments.end = taken.first().map_or(segments.end, |frame| frame.position);
@@ -111,7 +110,7 @@ impl MemorySegments {
 
 impl WriteAheadLog for MemoryLog {
     fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
-        lock(&self.shared).read(from, limit)
+        locked(&self.shared).read(from, limit)
     }
 
     fn append(
@@ -120,9 +119,9 @@ impl WriteAheadLog for MemoryLog {
         _timeout: Duration,
         build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
     ) -> Result<Option<AppendedRecord>, Error> {
-        let _writer = lock(&self.writer);
-        let tail = lock(&self.shared).read(from, u64::MAX)?;
-        Ok(build(&tail).map(|payload| lock(&self.shared).append(payload)))
+        let _writer = locked(&self.writer);
+        let tail = locked(&self.shared).read(from, u64::MAX)?;
+        Ok(build(&tail).map(|payload| locked(&self.shared).append(payload)))
     }
 
     fn append_all(
@@ -131,8 +130,8 @@ impl WriteAheadLog for MemoryLog {
         _timeout: Duration,
         payloads: &[Vec<u8>],
     ) -> Result<Option<Vec<AppendedRecord>>, Error> {
-        let _writer = lock(&self.writer);
-        let mut segments = lock(&self.shared);
+        let _writer = locked(&self.writer);
+        let mut segments = locked(&self.shared);
         if segments.end != from {
             return Ok(None);
         }
@@ -149,10 +148,10 @@ impl WriteAheadLog for MemoryLog {
         _timeout: Duration,
         first: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
     ) -> Result<Option<AppendedRecord>, Error> {
-        let _writer = lock(&self.writer);
-        let tail = lock(&self.shared).read(from, u64::MAX)?;
+        let _writer = locked(&self.writer);
+        let tail = locked(&self.shared).read(from, u64::MAX)?;
         Ok(first(&tail).map(|payload| {
-            let mut segments = lock(&self.shared);
+            let mut segments = locked(&self.shared);
             let appended = segments.append(payload);
             if segments.starts.last() != Some(&appended.position) {
                 segments.starts.push(appended.position);
@@ -162,7 +161,7 @@ impl WriteAheadLog for MemoryLog {
     }
 
     fn remove_before(&self, before: LogPosition) -> Result<(), Error> {
-        let mut segments = lock(&self.shared);
+        let mut segments = locked(&self.shared);
         // A segment ends where the next one starts; the last one has no end yet and stays.
         let gone = segments.starts.iter().skip(1).take_while(|start| **start <= before).count();
         segments.starts.drain(..gone);
@@ -172,6 +171,6 @@ impl WriteAheadLog for MemoryLog {
     }
 
     fn start(&self) -> Result<LogPosition, Error> {
-        Ok(lock(&self.shared).start())
+        Ok(locked(&self.shared).start())
     }
 }

@@ -31,6 +31,7 @@ pub use rescue::{
 
 use super::{
     EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, SealMode, Snapshot, files,
+    locked,
 };
 pub(crate) use folder::is_own;
 use folder::{GenerationId, IndexFolder};
@@ -40,7 +41,7 @@ use read::RocksDatabase;
 use rocksdb::Cache;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// The key of the row with the position of the generation (big-endian), followed by its clustered
@@ -163,7 +164,7 @@ impl Index for RocksIndex {
     }
 
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = locked(&self.open);
         loop {
             let Some(generation) = self.folder.newest()? else {
                 return Ok(Arc::new(EmptySnapshot));

@@ -8,6 +8,7 @@
 //! the remote are written again.
 
 use super::{DepotRead, DepotWrite, Remote, UnpurgedSecret};
+use crate::backend::locked;
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, Result};
 use crate::format::remote::{
@@ -17,7 +18,7 @@ use crate::model::{CloneId, NoticeSalt, PackId, RemoteId, SessionId};
 use crate::redact::{KnownSecrets, TextMasker as _};
 use crate::store::{PurgeFinding, Store, WriteContext};
 use std::collections::{BTreeSet, HashSet};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 /// The maximum number of attempts to exchange notices. An attempt is repeated if a notice was not
 /// written, or if the answer was lost.
@@ -53,7 +54,7 @@ impl Remote {
     }
 
     pub(super) fn activity(&self) -> MutexGuard<'_, PurgeActivity> {
-        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.activity)
     }
 
     /// Returns the key of the notices; `None` if the remote was opened with a grant. A clone

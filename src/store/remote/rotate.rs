@@ -12,6 +12,7 @@ use super::{
     Depot, DepotRead, DepotTag, DepotWrite, EarlierSecret, Remote, RemoteKeyFile, RotatedKey,
     read_marker,
 };
+use crate::backend::locked;
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, RemoteFormatError, Result};
 use crate::format::remote::{
@@ -21,7 +22,7 @@ use crate::format::remote::{
 use crate::model::{CloneId, RefNonce, SessionHandle};
 use crate::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The maximum number of passes over all refs, and of attempts to write one object, while others
 /// write too.
@@ -253,12 +254,12 @@ impl Remote {
     /// Returns the sessions that were skipped since the last call, because their refs do not open
     /// with a rotated key: they were pushed with an earlier key, or are damaged.
     pub fn take_unopened(&self) -> Vec<SessionHandle> {
-        let mut unopened = self.unopened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unopened = locked(&self.unopened);
         std::mem::take(&mut *unopened).into_iter().collect()
     }
 
     pub(super) fn note_unopened(&self, handle: SessionHandle) {
-        self.unopened.lock().unwrap_or_else(PoisonError::into_inner).insert(handle);
+        locked(&self.unopened).insert(handle);
     }
 
     /// Checks that no rotation of the key is unfinished.

@@ -5,7 +5,7 @@
 use super::rotate::open_ref;
 use super::{DepotTag, ReadRef, Remote};
 use crate::backend::files::{self, LockedFile};
-use crate::backend::{self, plain_file};
+use crate::backend::{self, locked, plain_file};
 use crate::error::{Error, RemoteFormatError, Result};
 use crate::format::remote::{MAX_REF_BYTES, PurgeTrack, RefTrack};
 use crate::format::{ExportMark, RecordBytes};
@@ -15,7 +15,7 @@ use crate::store::folder::REMOTES_FOLDER;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 /// The extension of a file that is being written.
@@ -270,7 +270,7 @@ impl Store {
 
     /// Returns the tracks of a store without a folder.
     fn held_tracks(&self) -> MutexGuard<'_, Tracks> {
-        self.tracks.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.tracks)
     }
 }
 
