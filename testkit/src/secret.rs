@@ -3,6 +3,9 @@
 //! None of them was ever valid. The source contains only parts of them, so that no scanner reports
 //! it as a leak.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 /// An invented secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FakeSecret {
@@ -82,20 +85,6 @@ fn in_sentence(token: String) -> (String, String) {
     (token, text)
 }
 
-fn base64(text: &str) -> String {
-    let mut out = String::new();
-    for chunk in text.as_bytes().chunks(3) {
-        let bytes =
-            [chunk[0], chunk.get(1).copied().unwrap_or(0), chunk.get(2).copied().unwrap_or(0)];
-        let group = u32::from(bytes[0]) << 16 | u32::from(bytes[1]) << 8 | u32::from(bytes[2]);
-        for place in 0..=chunk.len() {
-            out.push(char::from(BASE64.as_bytes()[(group >> (18 - 6 * place) & 63) as usize]));
-        }
-        out.extend(std::iter::repeat_n('=', 3 - chunk.len()));
-    }
-    out
-}
-
 /// Returns one line of an invented private key, and a text with the whole key.
 fn key(dice: &mut SecretGenerator, label: &str, lines: usize) -> (String, String) {
     let body: Vec<String> = (0..lines).map(|_| dice.draw(BASE64, 64)).collect();
@@ -130,7 +119,7 @@ static SHAPES: &[(&str, SecretShape)] = &[
         )
     }),
     ("basic", |d| {
-        let secret = base64(&format!("deploy:{}", d.draw_mixed(ALNUM, 16)));
+        let secret = STANDARD.encode(format!("deploy:{}", d.draw_mixed(ALNUM, 16)));
         (secret.clone(), format!("Authorization: Basic {secret}"))
     }),
     ("bearer", |d| {
