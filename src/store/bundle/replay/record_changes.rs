@@ -127,17 +127,10 @@ impl SessionReplay<'_> {
     /// Skips an effect outside the range, but updates the state on which later effects depend.
     pub(super) fn pass(&mut self, effect: OperationEffect, which: usize) -> Result<()> {
         match effect {
-            OperationEffect::Revision { .. }
-            | OperationEffect::Facts { .. }
-            | OperationEffect::Swept { .. }
-            | OperationEffect::Purged { .. }
-            | OperationEffect::TextDropped { .. }
-            | OperationEffect::TextShown { .. }
-            | OperationEffect::SessionDropped { .. }
-            | OperationEffect::SessionShown { .. } => Ok(()),
+            // No later effect depends on their content, which would be read.
+            OperationEffect::Revision { .. } | OperationEffect::Facts { .. } => {}
             OperationEffect::Folded { branch, first, last } => {
                 self.folded(branch, first, last);
-                Ok(())
             }
             OperationEffect::Bookmark { source, .. } => {
                 let (bookmark, end) = self.bookmark_version(&source);
@@ -150,10 +143,10 @@ impl SessionReplay<'_> {
                     }
                     self.blobs.insert(row.blob, from);
                 }
-                Ok(())
             }
-            other => self.effect(other, which).map(drop),
+            other => drop(self.effect(other, which)?),
         }
+        Ok(())
     }
 
     /// Returns the last boundary between parts of a blob that is at or before `offset`; 0 if there
