@@ -9,7 +9,7 @@ use crate::format::{RecordBytes, StoreHead, decode_session};
 use crate::model::SessionNumber;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// Maximum number of sessions that are checked together, if at least [`MANY_SESSIONS`] of them are
 /// unchecked.
@@ -53,14 +53,10 @@ impl GapCheckedSnapshot {
         Self { base, sessions, recent, checked: Mutex::default() }
     }
 
-    fn checked(&self) -> MutexGuard<'_, CheckedSessions> {
-        locked(&self.checked)
-    }
-
     /// Checks one session if it was not checked before. A session that began after the generation
     /// has no rows here.
     fn check(&self, number: SessionNumber) -> Result<(), Error> {
-        if number >= self.sessions || self.checked().has(number) {
+        if number >= self.sessions || locked(&self.checked).has(number) {
             return Ok(());
         }
         let damaged = |what: String| Error::DamagedIndex { what };
@@ -89,13 +85,13 @@ impl GapCheckedSnapshot {
                 "the session '{name}' ends there at #{last}, not at #{end}"
             )));
         }
-        self.checked().others.insert(number);
+        locked(&self.checked).others.insert(number);
         Ok(())
     }
 
     /// Returns whether many sessions of a range were not checked yet.
     fn are_many_unchecked(&self, first: SessionNumber, end: SessionNumber) -> bool {
-        let checked = self.checked();
+        let checked = locked(&self.checked);
         (first..end).filter(|number| !checked.has(*number)).count() >= MANY_SESSIONS
     }
 
@@ -136,13 +132,13 @@ impl GapCheckedSnapshot {
                 && self.recent.get(&number).is_none_or(|recent| recent.0 == *row);
             is_right.then_some(number)
         });
-        self.checked().others.extend(right);
+        locked(&self.checked).others.extend(right);
         Ok(())
     }
 
     /// Checks the sessions from `first` up to, but not including, `end`.
     fn check_range(&self, first: SessionNumber, end: SessionNumber) -> Result<(), Error> {
-        let known = self.checked().first_unchecked;
+        let known = locked(&self.checked).first_unchecked;
         let mut from = first.max(known);
         while from < end {
             let to = end.min(from.saturating_add(BLOCK_SESSIONS));
@@ -153,7 +149,7 @@ impl GapCheckedSnapshot {
             (from..to).try_for_each(|number| self.check(number))?;
             from = to;
         }
-        let mut checked = self.checked();
+        let mut checked = locked(&self.checked);
         let checked = &mut *checked;
         if first <= checked.first_unchecked {
             // Another thread may have checked the next sessions.

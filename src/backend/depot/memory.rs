@@ -8,7 +8,7 @@ use crate::backend::locked;
 use crate::model::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// A [`Depot`] in memory, for tests. Clones are handles to the same depot.
 ///
@@ -61,17 +61,12 @@ impl DepotRequests {
 impl MemoryDepot {
     /// Sets the clock of the depot.
     pub fn set_now(&self, now: Timestamp) {
-        self.lock().now = now;
+        locked(&self.0).now = now;
     }
 
     /// Returns the requests since the last call of this function.
     pub fn take_requests(&self) -> DepotRequests {
-        std::mem::take(&mut self.lock().requests)
-    }
-
-    /// Locks the objects, also after a panic: no panic leaves an unfinished change.
-    fn lock(&self) -> MutexGuard<'_, MemoryObjects> {
-        locked(&self.0)
+        std::mem::take(&mut locked(&self.0).requests)
     }
 }
 
@@ -89,7 +84,7 @@ impl MemoryObjects {
 impl Depot for MemoryDepot {
     fn get(&self, name: &str, known: Option<&DepotTag>) -> Result<DepotRead, DepotError> {
         check_depot_name(name)?;
-        let mut depot = self.lock();
+        let mut depot = locked(&self.0);
         depot.requests.get += 1;
         let found = depot.objects.get(name);
         Ok(DepotRead::of(found.map(|object| (object.bytes.clone(), object.tag.clone())), known))
@@ -98,7 +93,7 @@ impl Depot for MemoryDepot {
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<DepotWrite, DepotError> {
         check_depot_name(name)?;
         check_depot_object(bytes)?;
-        let mut depot = self.lock();
+        let mut depot = locked(&self.0);
         depot.requests.put_new += 1;
         if depot.objects.contains_key(name) {
             return Ok(DepotWrite::Conflict);
@@ -114,7 +109,7 @@ impl Depot for MemoryDepot {
     ) -> Result<DepotWrite, DepotError> {
         check_depot_name(name)?;
         check_depot_object(bytes)?;
-        let mut depot = self.lock();
+        let mut depot = locked(&self.0);
         depot.requests.swap += 1;
         if depot.objects.get(name).is_none_or(|object| object.tag != *expected) {
             return Ok(DepotWrite::Conflict);
@@ -124,7 +119,7 @@ impl Depot for MemoryDepot {
 
     fn list(&self, prefix: &str, after: &str) -> Result<Vec<DepotEntry>, DepotError> {
         check_depot_prefix(prefix)?;
-        let mut depot = self.lock();
+        let mut depot = locked(&self.0);
         depot.requests.list += 1;
         let from = if after < prefix { Bound::Included(prefix) } else { Bound::Excluded(after) };
         let rows = depot.objects.range::<str, _>((from, Bound::Unbounded));
@@ -140,14 +135,14 @@ impl Depot for MemoryDepot {
 
     fn remove(&self, name: &str) -> Result<(), DepotError> {
         check_depot_name(name)?;
-        let mut depot = self.lock();
+        let mut depot = locked(&self.0);
         depot.requests.remove += 1;
         depot.objects.remove(name);
         Ok(())
     }
 
     fn now(&self) -> Result<Timestamp, DepotError> {
-        let mut depot = self.lock();
+        let mut depot = locked(&self.0);
         depot.requests.now += 1;
         Ok(depot.now)
     }
