@@ -364,7 +364,6 @@ mod tests {
     use crate::engine::counting_snapshot::CountingSnapshot;
     use crate::engine::derive::derive_checkpoint;
     use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
-    use crate::model::CheckpointTrigger;
 
     /// Regression: to find where a page begins, all checkpoints with its time were read, in each
     /// page. After an import of many sessions these can be all checkpoints.
@@ -378,18 +377,7 @@ mod tests {
         };
         let mut rows = RowOverlay::default();
         for session in 0..3000 {
-            let checkpoint = Checkpoint {
-                id: id(session),
-                sequence: 1,
-                time,
-                branch: 0,
-                revision: None,
-                message: String::new(),
-                tags: Vec::new(),
-                trigger: CheckpointTrigger::Manual,
-                body: Value::Null,
-                key: None,
-            };
+            let checkpoint = Checkpoint::new(id(session), 1, time);
             derive_checkpoint(session, &checkpoint, &mut |table, key, value| {
                 rows.put(table, key, value);
                 Ok(())

@@ -63,6 +63,23 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Makes a checkpoint without a message, before the first revision of `main`.
+    #[must_use]
+    pub const fn new(id: CheckpointId, sequence: u64, time: Timestamp) -> Self {
+        Self {
+            id,
+            sequence,
+            time,
+            branch: 0,
+            revision: None,
+            message: String::new(),
+            tags: Vec::new(),
+            trigger: CheckpointTrigger::Manual,
+            body: Value::Null,
+            key: None,
+        }
+    }
+
     /// The message of a checkpoint that was made because time had passed, if nothing else is known.
     pub const TIME_PASSED: &'static str = "more than five minutes passed";
 

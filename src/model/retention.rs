@@ -193,22 +193,13 @@ impl TimeBuckets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CheckpointId, Value};
+    use crate::model::CheckpointId;
     use proptest::prelude::*;
 
     fn checkpoint(quarters: i64, trigger: CheckpointTrigger, tag: Option<&str>) -> Checkpoint {
-        Checkpoint {
-            id: CheckpointId::from_bytes([0; 16]),
-            sequence: 1,
-            time: Timestamp::from_micros(quarters * HOUR / 4),
-            branch: 0,
-            revision: None,
-            message: String::new(),
-            tags: tag.into_iter().map(str::to_owned).collect(),
-            trigger,
-            body: Value::Null,
-            key: None,
-        }
+        let time = Timestamp::from_micros(quarters * HOUR / 4);
+        let tags = tag.into_iter().map(str::to_owned).collect();
+        Checkpoint { tags, trigger, ..Checkpoint::new(CheckpointId::from_bytes([0; 16]), 1, time) }
     }
 
     const PASSED: CheckpointTrigger =

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::format::{BranchChange, Record, RecordChange};
 use crate::model::{
     AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, CheckpointTrigger,
-    SessionNumber, Timestamp, Value,
+    SessionNumber, Timestamp,
 };
 
 /// A branch at a moment.
@@ -141,16 +141,12 @@ impl Session {
             let mut changes = vec![RecordChange::switched(self.number, branch, act.now)];
             if !quietly {
                 let checkpoint = Checkpoint {
-                    id,
-                    sequence: session.next_sequence,
-                    time: act.now,
                     branch,
                     revision: session.branch(branch)?.head.map(|head| head.sequence),
                     message: format!("switched from {left} to {name}"),
                     tags: vec!["auto".to_owned()],
                     trigger: CheckpointTrigger::Automatic(AutoTrigger::BranchSwitch),
-                    body: Value::Null,
-                    key: None,
+                    ..Checkpoint::new(id, session.next_sequence, act.now)
                 };
                 changes.push(RecordChange::checkpoint(self.number, checkpoint));
             }

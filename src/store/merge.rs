@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::format::{BranchChange, BranchHead, ParentRevision, Record, RecordChange, ResetSource};
 use crate::model::{
     AutoTrigger, BranchNumber, BranchStatus, Checkpoint, CheckpointId, CheckpointTrigger,
-    EntryChange, Key, Operation, OperationId, RevisionId, SessionNumber, Value,
+    EntryChange, Key, Operation, OperationId, RevisionId, SessionNumber,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,16 +157,12 @@ impl Session {
             }
             if !merging.without_checkpoint {
                 let checkpoint = Checkpoint {
-                    id,
-                    sequence: head.sequence + 1,
-                    time: operation.time,
                     branch: plan.target,
                     revision: Some(head.sequence),
                     message: format!("merged {} into {}", merging.source, plan.report.target),
                     tags: vec!["auto".to_owned(), TAG.to_owned()],
                     trigger: CheckpointTrigger::Automatic(AutoTrigger::BranchSwitch),
-                    body: Value::Null,
-                    key: None,
+                    ..Checkpoint::new(id, head.sequence + 1, operation.time)
                 };
                 changes.push(RecordChange::checkpoint(self.number, checkpoint.clone()));
                 plan.report.checkpoint = Some(checkpoint);

@@ -8,9 +8,7 @@ use crate::engine::table_rows;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{OperationEffect, OperationRow, RevisionHeader, RevisionRow, SequenceRow};
-use crate::model::{
-    BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, SessionNumber, Timestamp, Value,
-};
+use crate::model::{BranchNumber, Checkpoint, CheckpointId, SessionNumber, Timestamp};
 use std::collections::{BTreeSet, HashMap};
 
 /// Maximum size of a gap that damage can explain. A larger gap comes from a wrong number.
@@ -117,16 +115,8 @@ impl SalvagedStore {
                 let hash = blake3::hash(format!("lost checkpoint {number} {sequence}").as_bytes());
                 let id = *hash.as_bytes().first_chunk().expect("16 of 32 bytes");
                 let old = Checkpoint {
-                    id: CheckpointId::from_bytes(id),
-                    sequence: *sequence,
-                    time: now,
-                    branch: 0,
-                    revision: None,
                     message: "lost before a repair".to_owned(),
-                    tags: Vec::new(),
-                    trigger: CheckpointTrigger::Manual,
-                    body: Value::Null,
-                    key: None,
+                    ..Checkpoint::new(CheckpointId::from_bytes(id), *sequence, now)
                 };
                 self.rows.put(key::SEQUENCES, place, SequenceRow::Checkpoint(old.id).encode());
                 effects.push(OperationEffect::CheckpointHidden { old: Box::new(old) });

@@ -4,7 +4,7 @@ use crate::backend::rocks::RescuedIndex;
 use crate::engine::table_rows::rows_between;
 use crate::format::key::of;
 use crate::format::{CheckpointRow, HeadRow, Record, RecordChange, TotalsRow};
-use crate::model::{Checkpoint, CheckpointId, CheckpointTrigger, Value};
+use crate::model::{Checkpoint, CheckpointId};
 use std::collections::HashMap;
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
@@ -24,16 +24,8 @@ fn begun_at(position: LogPosition, refs: &StoreRefs) -> JournalPiece {
 fn a_checkpoint_under_a_wrong_key_is_moved_to_its_right_key() {
     let mut refs = crate::engine::refs::tests::of_one_session(NOW);
     let checkpoint = Checkpoint {
-        id: CheckpointId::from_bytes([2; 16]),
-        sequence: 1,
-        time: NOW,
-        branch: 0,
-        revision: None,
         message: "here".to_owned(),
-        tags: Vec::new(),
-        trigger: CheckpointTrigger::Manual,
-        body: Value::Null,
-        key: None,
+        ..Checkpoint::new(CheckpointId::from_bytes([2; 16]), 1, NOW)
     };
     let made = RecordChange::Checkpoint { session: 0, checkpoint: Box::new(checkpoint.clone()) };
     crate::engine::refs::advance_by(&mut refs, &made).unwrap();

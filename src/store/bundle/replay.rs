@@ -14,8 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, OperationEffect, OperationRow, RecordChange, SessionRefs};
 use crate::model::{
-    BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Operation, OperationId,
-    SessionNumber, Timestamp, Value,
+    BranchNumber, Checkpoint, CheckpointId, Operation, OperationId, SessionNumber, Timestamp,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -251,18 +250,7 @@ impl<'a> SessionReplay<'a> {
 
     /// Returns a placeholder for a swept checkpoint. It occupies the number, and is hidden again.
     fn placeholder_checkpoint(&self, id: CheckpointId, sequence: u64) -> Checkpoint {
-        Checkpoint {
-            id,
-            sequence,
-            time: self.refs.last_time(),
-            branch: 0,
-            revision: None,
-            message: String::new(),
-            tags: Vec::new(),
-            trigger: CheckpointTrigger::Manual,
-            body: Value::Null,
-            key: None,
-        }
+        Checkpoint::new(id, sequence, self.refs.last_time())
     }
 
     /// Returns whether a bundle contains nothing of an operation. For texts, it says which bytes
