@@ -286,13 +286,8 @@ impl SessionRefs {
         self.next_sequence += 1;
         self.happened(header.time, header.time);
         let branch = self.branch_mut(header.branch)?;
-        branch.head = Some(BranchHead {
-            sequence: header.sequence,
-            id,
-            effective: effective(branch.head.as_ref(), header.time),
-            digest: header.digest,
-            count: header.count,
-        });
+        let effective = effective(branch.head.as_ref(), header.time);
+        branch.head = Some(BranchHead::of(&header, id, effective));
         Ok(())
     }
 

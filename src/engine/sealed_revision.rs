@@ -131,13 +131,8 @@ pub(super) fn finish(
         count: sealed.count,
     };
     let encoded = header.encode();
-    let new_head = BranchHead {
-        sequence: header.sequence,
-        id: RevisionHeader::id_of(&encoded),
-        effective: effective(head, place.time),
-        digest: sealed.digest,
-        count: sealed.count,
-    };
+    let id = RevisionHeader::id_of(&encoded);
+    let new_head = BranchHead::of(&header, id, effective(head, place.time));
     let mut changes = sealed.blobs.clone();
     changes.push(RecordChange::Revision {
         session: place.session,

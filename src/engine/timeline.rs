@@ -158,13 +158,7 @@ pub(crate) fn head_at(
 ) -> Result<(BranchHead, RevisionHeader)> {
     let row = lineage::revision(view, number, at)?;
     let header = lineage::header(&row.header)?;
-    let head = BranchHead {
-        sequence: header.sequence,
-        id: RevisionHeader::id_of(&row.header),
-        effective: row.effective,
-        digest: header.digest,
-        count: header.count,
-    };
+    let head = BranchHead::of(&header, RevisionHeader::id_of(&row.header), row.effective);
     Ok((head, header))
 }
 

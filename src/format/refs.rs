@@ -2,6 +2,7 @@
 //! with.
 
 use super::codec::{DecodeError, is_zero};
+use super::header::RevisionHeader;
 use super::record::RecordBytes;
 use crate::model::{
     BranchMetadata, BranchName, BranchNumber, BranchStatus, OperationId, RevisionId, SessionKind,
@@ -30,6 +31,14 @@ pub struct BranchHead {
     pub digest: StateDigest,
     /// The number of claims in that state.
     pub count: u64,
+}
+
+impl BranchHead {
+    /// Makes the head for the revision with this header.
+    pub(crate) const fn of(header: &RevisionHeader, id: RevisionId, effective: Timestamp) -> Self {
+        let RevisionHeader { sequence, digest, count, .. } = *header;
+        Self { sequence, id, effective, digest, count }
+    }
 }
 
 fn write_digest<S: Serializer>(digest: &StateDigest, serializer: S) -> Result<S::Ok, S::Error> {

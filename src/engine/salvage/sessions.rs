@@ -133,13 +133,8 @@ impl SalvagedStore {
         let numbers = checkpoints.filter_map(|place| key::last_number(place));
         let end = numbers.chain(branch_of.keys().copied()).max().unwrap_or(0);
         let branches = (0..=last).map(|branch| {
-            let head = heads.get(&branch).map(|(row, header)| BranchHead {
-                sequence: header.sequence,
-                id: header.id(),
-                effective: row.effective,
-                digest: header.digest,
-                count: header.count,
-            });
+            let head = heads.get(&branch);
+            let head = head.map(|(row, header)| BranchHead::of(header, header.id(), row.effective));
             let from = bases.get(&branch).copied().unwrap_or(0);
             let base = branch_of.get(&from).copied().filter(|base| *base < branch).unwrap_or(0);
             let change = BranchChange {
