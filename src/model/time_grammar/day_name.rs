@@ -65,9 +65,7 @@ pub(super) fn read<Tz: TimeZone>(
             cursor = after;
         }
     }
-    let suffix = zone_suffix::read_suffix(&mut cursor)?;
-    cursor.expect_end()?;
-    match suffix {
+    match zone_suffix::read_last(cursor, clock)? {
         ZoneSuffix::Local => resolve_day(zone, now, day, clock),
         ZoneSuffix::Offset(fixed) => resolve_day(&fixed, now, day, clock),
     }

@@ -117,20 +117,15 @@ fn read_clock(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime>, GrammarF
 /// Parses the zone at the end of a text. Returns the time of the date and clock time in this zone,
 /// or in `zone` if the text names none. Without a clock time, it is the first moment of the day.
 pub(super) fn finish<Tz: TimeZone>(
-    mut cursor: TextCursor<'_>,
+    cursor: TextCursor<'_>,
     zone: &Tz,
     date: NaiveDate,
     clock: Option<NaiveTime>,
 ) -> Result<ResolvedTime, GrammarFault> {
-    if clock.is_none() && matches!(cursor.peek(), Some('+' | '-')) {
-        return Err(GrammarFault::syntax(cursor.rest()));
-    }
-    let suffix = zone_suffix::read_suffix(&mut cursor)?;
-    cursor.expect_end()?;
     let in_gap =
         if clock.is_some() { SkippedTimeRule::KeepClock } else { SkippedTimeRule::FirstAfter };
     let wanted = date.and_time(clock.unwrap_or(NaiveTime::MIN));
-    match suffix {
+    match zone_suffix::read_last(cursor, clock)? {
         ZoneSuffix::Local => local_to_utc::resolve(zone, wanted, in_gap),
         ZoneSuffix::Offset(fixed) => local_to_utc::resolve(&fixed, wanted, in_gap),
     }

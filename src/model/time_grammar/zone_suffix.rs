@@ -3,7 +3,7 @@
 use super::error::GrammarFault;
 use super::text_cursor::TextCursor;
 use super::time_of_day;
-use chrono::{FixedOffset, Offset};
+use chrono::{FixedOffset, NaiveTime, Offset};
 use std::ops::RangeInclusive;
 
 /// The offsets of all zones, in seconds east of UTC. Some offsets before 1900 are outside of it.
@@ -14,6 +14,22 @@ const OFFSETS: RangeInclusive<i32> = -12 * 3600..=14 * 3600;
 pub(super) enum ZoneSuffix {
     Local,
     Offset(FixedOffset),
+}
+
+/// Parses the zone of a day or a clock time, which ends the text. A day alone has no offset:
+/// `monday-10` is more likely a name, and `2025-01-20 -10:30` a date and a clock time.
+pub(super) fn read_last(
+    mut cursor: TextCursor<'_>,
+    clock: Option<NaiveTime>,
+) -> Result<ZoneSuffix, GrammarFault> {
+    let mut after = cursor;
+    after.skip_spaces();
+    if clock.is_none() && matches!(after.peek(), Some('+' | '-')) {
+        return Err(GrammarFault::syntax(after.rest()));
+    }
+    let suffix = read_suffix(&mut cursor)?;
+    cursor.expect_end()?;
+    Ok(suffix)
 }
 
 /// Parses `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `+0100 CET`, `+0100 (CET)`, each optionally

@@ -31,6 +31,11 @@ fn each_form_of_a_moment_is_parsed_to_its_meaning() {
         ("20250230", "tag, branch or id 20250230"),
         ("20250120T1430", "time 2025-01-20 14:30:00 +01:00"),
         ("5may", "tag or branch 5may"),
+        // A day without a clock time has no offset from UTC.
+        ("monday-10", "tag or branch monday-10"),
+        ("friday-13", "tag or branch friday-13"),
+        ("today-0900", "tag or branch today-0900"),
+        ("today UTC", "time 2025-06-18 02:00:00 +02:00"),
         ("jun18", "tag or branch jun18"),
         ("20250120-baseline", "tag or branch 20250120-baseline"),
         ("2025", "tag, branch or id 2025"),
