@@ -158,10 +158,11 @@ pub(super) fn read_fraction(cursor: &mut TextCursor<'_>) -> u32 {
     digits.take(6).fold(0, |micros, digit| micros * 10 + u32::from(digit - b'0'))
 }
 
-/// Parses `am` or `pm`, and returns the hours to add.
+/// Parses `am` or `pm`, and returns the hours to add. Programs also write a narrow no-break space
+/// before it.
 fn read_half(cursor: &mut TextCursor<'_>) -> Option<u32> {
     let mut after = *cursor;
-    after.skip_spaces();
+    after.take_while(char::is_whitespace);
     let half = if after.eat('a') {
         0
     } else if after.eat('p') {

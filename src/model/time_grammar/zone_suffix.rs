@@ -32,15 +32,16 @@ pub(super) fn read_last(
     Ok(suffix)
 }
 
-/// Parses `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `+0100 CET`, `+0100 (CET)`, each optionally
-/// followed by RFC 9557 brackets, or nothing.
+/// Parses `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `GMT+0100`, `UTC+1`, `+0100 CET`, `+0100
+/// (CET)`, each optionally followed by RFC 9557 brackets, or nothing.
 pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, GrammarFault> {
     let start = *cursor;
     cursor.skip_spaces();
     let mut offset = None;
+    let follows_utc = eat_utc_before_offset(cursor);
     if matches!(cursor.peek(), Some('+' | '-')) {
-        let fixed = read_offset(cursor)?;
-        pass_abbreviation(cursor, fixed)?;
+        let fixed = read_offset(cursor, follows_utc)?;
+        pass_name(cursor, fixed, follows_utc)?;
         pass_monotonic_clock(cursor);
         offset = Some(fixed);
     } else if cursor.peek().is_some_and(|next| next.is_ascii_alphabetic()) {
@@ -71,18 +72,37 @@ pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, Gra
     Ok(offset.map_or(ZoneSuffix::Local, ZoneSuffix::Offset))
 }
 
-/// Skips the abbreviation of a zone after an offset: the `CEST` of `+0200 CEST`, or of
-/// `+0200 (CEST)` in mails. The offset takes precedence; it is an error if the abbreviation means
-/// UTC and the offset is another one.
-fn pass_abbreviation(cursor: &mut TextCursor<'_>, offset: FixedOffset) -> Result<(), GrammarFault> {
+/// Skips the `UTC` or `GMT` of `UTC+01:00` and `GMT+0100`. Returns whether it was there.
+fn eat_utc_before_offset(cursor: &mut TextCursor<'_>) -> bool {
+    let mut after = *cursor;
+    let name = after.letters();
+    let is_found = ["utc", "gmt"].iter().any(|utc| name.eq_ignore_ascii_case(utc))
+        && matches!(after.peek(), Some('+' | '-'));
+    if is_found {
+        *cursor = after;
+    }
+    is_found
+}
+
+/// Skips the name of a zone after an offset: the `CEST` of `+0200 CEST`, or of `+0200 (CEST)` in
+/// mails, or a long name in brackets. After `GMT+0100`, JavaScript writes it in any language. The
+/// offset takes precedence; it is an error if the name means UTC and the offset is another one.
+fn pass_name(
+    cursor: &mut TextCursor<'_>,
+    offset: FixedOffset,
+    follows_utc: bool,
+) -> Result<(), GrammarFault> {
     let mut after = *cursor;
     after.skip_spaces();
     let is_enclosed = after.eat('(');
-    let name = after.letters();
+    let name = if is_enclosed { after.take_while(|next| next != ')') } else { after.letters() };
     let is_abbreviation =
         (3..=5).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_long = is_enclosed
+        && (name.ends_with(" Time") || follows_utc && name.starts_with(char::is_alphabetic));
     let is_closed = !is_enclosed || after.eat(')');
-    if !is_abbreviation || !is_closed || after.peek().is_some_and(is_zone_character) {
+    let is_name = is_abbreviation || is_long;
+    if !is_name || !is_closed || after.peek().is_some_and(is_zone_character) {
         return Ok(());
     }
     if utc_by_name(name).is_some_and(|utc| utc != offset) {
@@ -123,7 +143,7 @@ fn read_bracket(inside: &str) -> Result<ZoneBracket, GrammarFault> {
     }
     if inside.starts_with(['+', '-']) {
         let mut cursor = TextCursor::new(inside);
-        let fixed = read_offset(&mut cursor)?;
+        let fixed = read_offset(&mut cursor, false)?;
         cursor.expect_end()?;
         return Ok(ZoneBracket::Fixed(fixed));
     }
@@ -159,8 +179,12 @@ fn unknown_name(name: &str, rest: &str) -> GrammarFault {
     }
 }
 
-/// Parses `+01:00`, `+0100`, `+01`, and `+00:53:28` as in historical zones.
-fn read_offset(cursor: &mut TextCursor<'_>) -> Result<FixedOffset, GrammarFault> {
+/// Parses `+01:00`, `+0100`, `+01`, and `+00:53:28` as in historical zones. After `UTC`, the hour
+/// may have one digit: `+1`, `+5:30`.
+fn read_offset(
+    cursor: &mut TextCursor<'_>,
+    follows_utc: bool,
+) -> Result<FixedOffset, GrammarFault> {
     let start = *cursor;
     let syntax = || GrammarFault::syntax(start.rest());
     let is_west = cursor.eat('-');
@@ -169,13 +193,14 @@ fn read_offset(cursor: &mut TextCursor<'_>) -> Result<FixedOffset, GrammarFault>
     }
     let digits = cursor.digits();
     let (hours, mut minutes) = match digits.len() {
+        1 if follows_utc => (digits, 0),
         2 => (digits, 0),
         4 => (&digits[..2], digits[2..].parse().map_err(|_| syntax())?),
         _ => return Err(syntax()),
     };
     let hours: i32 = hours.parse().map_err(|_| syntax())?;
     let mut seconds = 0;
-    if digits.len() == 2 && cursor.eat(':') {
+    if digits.len() <= 2 && cursor.eat(':') {
         minutes = cursor.two_digits().ok_or_else(syntax)?.cast_signed();
         if cursor.eat(':') {
             seconds = cursor.two_digits().ok_or_else(syntax)?.cast_signed();

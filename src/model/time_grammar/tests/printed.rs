@@ -68,6 +68,38 @@ fn times_printed_by_date_and_ls_are_read() {
 }
 
 #[test]
+fn times_printed_by_javascript_and_java_are_read() {
+    let at = "2025-06-18 14:30:00 +02:00";
+    check_times(
+        now(),
+        &BERLIN,
+        &[
+            ("Wed Jun 18 2025 14:30:00 GMT+0200 (Central European Summer Time)", at),
+            ("Wed Jun 18 2025 14:30:00 GMT+0200 (heure d’été d’Europe centrale)", at),
+            ("Wed Jun 18 2025 21:30:00 GMT+0900 (日本標準時)", at),
+            ("Wed Jun 18 2025 12:30:00 GMT+0000 (Coordinated Universal Time)", at),
+            ("Wed Jun 18 2025 15:30:00 GMT+0300 (GMT+03:00)", at),
+            ("Wed Jun 18 2025 14:30:00 GMT+0200", at),
+            ("Wed Jun 18 14:30:00 GMT+02:00 2025", at),
+            ("June 18, 2025 at 2:30:00\u{202f}PM GMT+2", at),
+            ("Jun 18, 2025, 2:30:00\u{202f}PM", at),
+            ("Wednesday, June 18, 2025 at 6:00:00 PM GMT+5:30", at),
+            ("2025-06-18 14:30:00 UTC+02:00", at),
+            ("2025-06-18 07:30:00 utc-05", at),
+            ("Wed, 18 Jun 2025 08:30:00 -0400 (Eastern Daylight Time)", at),
+            ("Wed Jun 18 2025 14:30:00 GMT+0200 (CEST", "refused: unreadable"),
+            ("Wed Jun 18 2025 14:30:00 GMT+0200 (2)", "refused: unreadable"),
+            ("Wed Jun 18 2025 14:30:00 GMT+0200 (UTC)", "refused: impossible"),
+            ("2025-06-18 14:30:00 UTC+15", "refused: impossible"),
+            ("2025-06-18 14:30:00 UTC+1 day", "refused: unreadable"),
+            ("2025-06-18 14:30:00 UTC +1", "refused: unreadable"),
+            ("2025-06-18 14:30:00 EST+5", "refused: zone"),
+            ("2025-06-18 14:30:00 Etc/GMT+1", "refused: zone"),
+        ],
+    );
+}
+
+#[test]
 fn iso_8601_without_separators_is_read() {
     check_times(
         now(),
