@@ -1,5 +1,5 @@
 //! Times with the name of a month, as `git log`, `date` and mail write them: `Wed Jun 18 14:30:00
-//! 2025 +0200`, `Wed, 18 Jun 2025 14:30:00 GMT`, `20 January 2025`.
+//! 2025 +0200`, `Wed, 18 Jun 2025 14:30:00 GMT`, `20 January 2025`, `18/Jun/2025:14:30:00 +0200`.
 
 use super::error::GrammarFault;
 use super::numeric_date::{self, check_weekday, read_weekday_before};
@@ -26,8 +26,14 @@ pub(super) fn read<Tz: TimeZone>(
 ) -> Result<Option<ResolvedTime>, GrammarFault> {
     let text = cursor.rest();
     let weekday = read_weekday_before(&mut cursor);
-    let Some((day, month)) = read_day_and_month(&mut cursor) else { return Ok(None) };
-    let rest = read_rest(cursor)?;
+    let (day, month, rest) = if let Some((year, month, day)) = read_whole_date(&mut cursor) {
+        (day, month, DateRemainder { year: Some(year), ..DateRemainder::default() })
+    } else if let Some((day, month)) = read_day_and_month(&mut cursor) {
+        (day, month, DateRemainder::default())
+    } else {
+        return Ok(None);
+    };
+    let rest = read_rest(cursor, rest)?;
     let year = rest.year.ok_or_else(|| match text.contains(is_between) {
         true => GrammarFault::impossible(
             "the year is missing",
@@ -39,6 +45,29 @@ pub(super) fn read<Tz: TimeZone>(
     let date = numeric_date::date(year, month, day)?;
     check_weekday(weekday, date)?;
     numeric_date::finish(rest.zone.unwrap_or(TextCursor::new("")), zone, date, rest.clock).map(Some)
+}
+
+/// Parses `18-Jun-2025`, `18/Jun/2025`, `2025-Jun-18` or `2025 Jun 18`. Logs of web servers have a
+/// colon between the date and the clock time. `None`, with nothing consumed, if this is not here.
+fn read_whole_date<'a>(cursor: &mut TextCursor<'a>) -> Option<(&'a str, u32, u32)> {
+    let mut after = *cursor;
+    let first = after.digits();
+    let separator = after.peek().filter(|next| matches!(next, '-' | '/' | ' '))?;
+    after.eat(separator);
+    let month = month_by_name(after.letters())?;
+    if !after.eat(separator) {
+        return None;
+    }
+    let last = after.digits();
+    let (year, day) = if first.len() == 4 { (first, last) } else { (last, first) };
+    let is_colon = after.is_before_digit(':');
+    let is_whole = year.len() == 4 && (1..=2).contains(&day.len());
+    if !is_whole || !is_colon && !after.peek().is_none_or(is_between) {
+        return None;
+    }
+    after.eat(':');
+    *cursor = after;
+    Some((year, month, day.parse().ok()?))
 }
 
 /// Parses `18 Jun`, `18jun` or `Jun 18`.
@@ -69,9 +98,11 @@ const fn is_between(character: char) -> bool {
 
 /// Parses a year of four digits, a clock time and a zone, each at most once. The zone is not parsed
 /// here, but by [`numeric_date::finish`]: before the year it is one word, after the year it is the
-/// rest of the text.
-fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFault> {
-    let mut rest = DateRemainder::default();
+/// rest of the text. `rest` has what the date already says.
+fn read_rest<'a>(
+    mut cursor: TextCursor<'a>,
+    mut rest: DateRemainder<'a>,
+) -> Result<DateRemainder<'a>, GrammarFault> {
     loop {
         cursor.skip_spaces();
         cursor.eat(',');

@@ -68,6 +68,37 @@ fn times_printed_by_date_and_ls_are_read() {
 }
 
 #[test]
+fn times_in_logs_with_the_name_of_a_month_are_read() {
+    let at = "2025-06-18 14:30:00 +02:00";
+    check_times(
+        now(),
+        &BERLIN,
+        &[
+            ("18/Jun/2025:14:30:00 +0200", at),
+            ("18/Jun/2025 14:30:00", at),
+            ("18-Jun-2025 14:30:00", at),
+            ("18-Jun-2025 12:30:00 UTC", at),
+            ("18-Jun-2025 14:30:00.250", "2025-06-18 14:30:00.25 +02:00"),
+            ("8-jun-2025", "2025-06-08 00:00:00 +02:00"),
+            ("Wed, 18-Jun-2025 12:30:00 GMT", at),
+            ("2025-Jun-18 14:30:00", at),
+            ("2025-June-18", "2025-06-18 00:00:00 +02:00"),
+            ("2025 Jun 18 14:30:00 +0200", at),
+            ("Thu, 18-Jun-2025 12:30:00 GMT", "refused: impossible"),
+            ("31-Jun-2024", "refused: impossible"),
+            ("18-Jun-25", "refused: unreadable"),
+            ("18-Jun/2025", "refused: unreadable"),
+            ("18-Jun-2025-10:30", "refused: unreadable"),
+            ("18-Jun-2025:", "refused: unreadable"),
+            ("2025-Jun", "refused: unreadable"),
+            ("2025-Jun-2025", "refused: unreadable"),
+        ],
+    );
+    assert_eq!(moment_outcome("18-jun-retry"), "tag or branch 18-jun-retry");
+    assert_eq!(moment_outcome("2025-jun-18-retry"), "tag or branch 2025-jun-18-retry");
+}
+
+#[test]
 fn times_printed_by_javascript_and_java_are_read() {
     let at = "2025-06-18 14:30:00 +02:00";
     check_times(
