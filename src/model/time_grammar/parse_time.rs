@@ -99,10 +99,11 @@ fn read_number<Tz: TimeZone>(text: &str, zone: &Tz) -> Option<ResolvedTime> {
     numeric_date::read(cursor, zone).ok().flatten()
 }
 
-/// Strips the distance that forge shows after a time: `2025-01-20 14:30:00 +01:00 (2 h 5 min ago)`.
+/// Strips the distance that forge shows after a time, `2025-01-20 14:30:00 +01:00 (2 h 5 min ago)`,
+/// or `systemctl`: `Mon 2025-01-20 14:30:00 UTC; 2h 5min ago`.
 fn without_distance<'a, Tz: TimeZone>(text: &'a str, now: Timestamp, zone: &Tz) -> &'a str {
-    let Some((front, distance)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("))
-    else {
+    let bracketed = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
+    let Some((front, distance)) = bracketed.or_else(|| text.rsplit_once("; ")) else {
         return text;
     };
     let is_distance =

@@ -227,6 +227,9 @@ fn the_distance_that_forge_prints_after_a_time_is_ignored() {
         &[
             ("2025-06-18 14:30:00 +02:00 (2 h 15 min ago)", at),
             ("2025-06-18 14:30:00 +02:00 (now)", at),
+            ("Wed 2025-06-18 12:30:00 UTC; 2h 15min ago", at),
+            ("Wed 2025-06-18 12:30:00 UTC; 1 month 2 days ago", at),
+            ("Wed 2025-06-18 12:30:00 UTC; lunch", "refused: unreadable"),
             ("2025-06-18 14:30:00 +02:00 (about lunch)", "refused: unreadable"),
             ("2025-06-18 14:30:00 +02:00 (in 2 h)", "refused: unreadable"),
         ],
