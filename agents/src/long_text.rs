@@ -8,6 +8,7 @@
 
 use crate::lenient::LenientText;
 use crate::patch::EditDescription;
+use forge_store::model::text::trim_cut_end;
 use forge_store::model::{ObjectId, TextRef, Value, replace_lone_surrogates};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -87,6 +88,7 @@ pub(crate) fn headline(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     let mut short: String = line.chars().take(CHARACTERS).collect();
     if short.len() < line.len() {
+        short.truncate(trim_cut_end(&short).len());
         short.push('…');
     }
     Some(short)

@@ -2,7 +2,7 @@
 
 use crate::error::{CommandError, CommandErrorKind};
 use forge_store::error::Error;
-use forge_store::model::text::without_hidden;
+use forge_store::model::text::{trim_cut_end, without_hidden};
 use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
 use serde::Serialize;
@@ -165,7 +165,7 @@ fn preview(text: &TextRef) -> Value {
     if text.preview.len() as u64 >= text.bytes {
         return text.preview.as_str().into();
     }
-    format!("{}… ({} bytes)", text.preview.trim_end(), text.bytes).into()
+    format!("{}… ({} bytes)", trim_cut_end(&text.preview).trim_end(), text.bytes).into()
 }
 
 fn damaged_text(text: &TextRef) -> CommandError {
@@ -183,7 +183,7 @@ pub fn shorten(text: &str, characters: usize) -> String {
         return line;
     }
     let cut: String = line.chars().take(characters.saturating_sub(1)).collect();
-    format!("{}…", cut.trim_end())
+    format!("{}…", trim_cut_end(&cut).trim_end())
 }
 
 /// Returns the word for a variant of an enum in JSON.

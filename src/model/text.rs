@@ -96,7 +96,25 @@ pub fn one_line(text: &str, chars: usize) -> String {
     let kept = line.get(..end).unwrap_or_default();
     // A last word that is not very long is left out rather than broken.
     let word = kept.rfind(' ').filter(|space| end - space < 30).unwrap_or(end);
-    format!("{}…", kept.get(..word).unwrap_or_default().trim_end_matches([' ', ',', ';', ':']))
+    let shown = trim_cut_end(kept.get(..word).unwrap_or_default());
+    format!("{}…", shown.trim_end_matches([' ', ',', ';', ':']))
+}
+
+/// Returns the beginning of a text that was cut there, without invisible characters at its end:
+/// a joiner joins nothing there.
+#[must_use]
+pub fn trim_cut_end(beginning: &str) -> &str {
+    beginning.trim_end_matches(is_unseen_mark)
+}
+
+/// Returns the rest of a text whose beginning was cut off, without invisible characters in front.
+#[must_use]
+pub fn trim_cut_start(rest: &str) -> &str {
+    rest.trim_start_matches(is_unseen_mark)
+}
+
+fn is_unseen_mark(character: char) -> bool {
+    is_unseen(character) && !character.is_whitespace()
 }
 
 #[cfg(test)]
@@ -117,6 +135,21 @@ mod tests {
         assert_eq!(one_line("one two three", 9), "one two…");
         assert_eq!(one_line(&"x".repeat(50), 40), format!("{}…", "x".repeat(40)));
         assert_eq!(one_line("日本語", 2), "日本…");
+    }
+
+    #[test]
+    fn a_line_that_is_cut_within_an_emoji_or_a_word_has_no_joiner_at_its_end() {
+        for (text, cut) in [
+            ("👨\u{200d}👩\u{200d}👧", "👨…"),
+            ("می\u{200c}خواهم", "می…"),
+            ("1\u{fe0f}\u{20e3}2", "1…"),
+            ("🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}", "🏴…"),
+        ] {
+            let chars = if text.starts_with('م') { 3 } else { 2 };
+            assert_eq!(one_line(text, chars), cut);
+        }
+        assert_eq!(trim_cut_start("\u{200d}👩\u{200d}👧"), "👩\u{200d}👧");
+        assert_eq!((trim_cut_end("a \n"), trim_cut_start("\n a")), ("a \n", "\n a"));
     }
 
     #[test]

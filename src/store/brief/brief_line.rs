@@ -1,5 +1,6 @@
 //! The lines of a brief, one for each entity, and the short texts in them.
 
+use crate::model::text::trim_cut_end;
 use crate::model::{Kind, Timestamp, Value};
 
 /// The maximum number of bytes of a text in a brief.
@@ -66,7 +67,7 @@ pub(super) fn cut_to(text: &str, bytes: usize) -> String {
         return text.to_owned();
     }
     let end = text.floor_char_boundary(bytes.saturating_sub(MARK.len()));
-    format!("{}{MARK}", text[..end].trim_end())
+    format!("{}{MARK}", trim_cut_end(&text[..end]).trim_end())
 }
 
 /// Returns the text that shows an entity in a list: the field that says what the entity is. It has

@@ -6,6 +6,7 @@ use super::text_copy::TextCopy;
 use super::{SearchQuery, text_block};
 use crate::error::{Error, Result};
 use crate::model::SessionNumber;
+use crate::model::text::{trim_cut_end, trim_cut_start};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::ops::Range;
 
@@ -131,15 +132,22 @@ fn matches_of_all_words(
 /// ranges of the matches in it. Matches that overlap or touch are one range.
 fn snippet(text: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
     let first = places.first().map_or(0, |place| place.start);
-    let from = text.floor_char_boundary(first.saturating_sub(SNIPPET_BYTES / 3));
+    let mut from = text.floor_char_boundary(first.saturating_sub(SNIPPET_BYTES / 3));
     let to = text.ceil_char_boundary((from + SNIPPET_BYTES).min(text.len()));
+    if from > 0 {
+        let rest = text.get(from..).unwrap_or_default();
+        from = (text.len() - trim_cut_start(rest).len()).min(first);
+    }
+    let mut part = text.get(from..to).unwrap_or_default();
+    if to < text.len() {
+        part = trim_cut_end(part);
+    }
     let mut shown = String::with_capacity(SNIPPET_BYTES + 8);
     if from > 0 {
         shown.push('…');
     }
     // For each byte of the part: its offset in the snippet.
     let mut offsets = Vec::with_capacity(to - from + 1);
-    let part = text.get(from..to).unwrap_or_default();
     for character in part.chars() {
         offsets.extend(std::iter::repeat_n(shown.len(), character.len_utf8()));
         if !character.is_whitespace() {
@@ -176,6 +184,19 @@ mod tests {
         let (shown, found) = snippet(&text, &places);
         assert!(shown.contains("the Needle y") && shown.starts_with('…') && shown.ends_with('…'));
         assert_eq!(&shown[found[0].clone()], "Needle");
+    }
+
+    #[test]
+    fn a_snippet_has_no_joiner_at_its_ends() {
+        let automaton = automaton_of(&["needle".to_owned()]).unwrap();
+        for spaces in 0..8 {
+            let family = "👨\u{200d}👩\u{200d}👧".repeat(30);
+            let text = format!("{family}{}needle{family}", " ".repeat(spaces));
+            let places = matches_of_all_words(&automaton, 1, &text).unwrap();
+            let (shown, found) = snippet(&text, &places);
+            assert_eq!(&shown[found[0].clone()], "needle");
+            assert!(!shown.starts_with("…\u{200d}") && !shown.ends_with("\u{200d}…"), "{shown}");
+        }
     }
 
     /// Building a DFA for a word of 100,000 letters would take 43 s.

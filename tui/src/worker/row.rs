@@ -3,6 +3,7 @@
 use crate::answer::{RowSign, TimelineRow, text_of};
 use crate::effect::MomentTarget;
 use crate::query::TimelineFilter;
+use forge_store::model::text::trim_cut_end;
 use forge_store::model::{AutoTrigger, CheckpointTrigger, EntryChange, Fact, Kind, Value};
 use forge_store::store::{PageItem, PageItemContent};
 
@@ -63,6 +64,7 @@ pub(super) fn one_line(text: &str) -> String {
         line.push_str(word);
         if line.len() > MAX_LINE_BYTES {
             line.truncate(line.floor_char_boundary(MAX_LINE_BYTES));
+            line.truncate(trim_cut_end(&line).len());
             line.push('…');
             break;
         }
