@@ -165,7 +165,8 @@ mod tests {
     #[test]
     fn marks_that_reorder_or_hide_are_shown_as_escapes() {
         for hidden in
-            "\u{202a}\u{202e}\u{2066}\u{2069}\u{200e}\u{61c}\u{200b}\u{200d}\u{feff}\u{e0041}"
+            "\u{202a}\u{202e}\u{2066}\u{2069}\u{200e}\u{61c}\u{200b}\u{200d}\u{feff}\u{e0041}\u{fff0}\
+             \u{1bca0}"
                 .chars()
         {
             let shown = sanitise(&format!("a{hidden}b"), NewlineMode::Keep).into_owned();
