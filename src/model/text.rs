@@ -18,8 +18,8 @@ pub enum NewlineMode {
 }
 
 /// Returns the text with control characters, direction marks, and characters without width or
-/// appearance shown as escapes. Joiners between letters that they shape (Persian, Hindi), and
-/// components of emoji, are kept.
+/// appearance shown as escapes. Joiners between letters that they shape (Persian, Hindi), invisible
+/// spaces of scripts without other spaces (Thai, Khmer), and components of emoji, are kept.
 #[must_use]
 pub fn sanitise(text: &str, newlines: NewlineMode) -> Cow<'_, str> {
     if !has_hidden(text) {
@@ -123,10 +123,10 @@ mod tests {
     use proptest::prelude::*;
 
     /// Characters that occur in texts with joiners.
-    const PARTS: [&str; 22] = [
-        "a", " ", "1", "\n", "م", "ی", "क", "\u{94d}", "👨", "👩", "🏽", "❤", "🏴", "葛",
-        "\u{200c}", "\u{200d}", "\u{202e}", "\u{fe0f}", "\u{20e3}", "\u{e0067}", "\u{e007f}",
-        "\u{e0100}",
+    const PARTS: [&str; 26] = [
+        "a", " ", "1", "\n", "ក", "\u{200b}", "ᠠ", "\u{180e}", "م", "ی", "क", "\u{94d}", "👨",
+        "👩", "🏽", "❤", "🏴", "葛", "\u{200c}", "\u{200d}", "\u{202e}", "\u{fe0f}", "\u{20e3}",
+        "\u{e0067}", "\u{e007f}", "\u{e0100}",
     ];
 
     #[test]
@@ -199,6 +199,13 @@ mod tests {
             "অ্\u{200d}যা",
             "ക്\u{200d} പാൽ",
             "ශ්\u{200d}රී",
+            // An abbreviation in Persian, Mongolian with a vowel separator and a variant, and Khmer
+            // and Thai with invisible spaces between words.
+            "ه\u{200d}.ش",
+            "ᠭᠠᠯ\u{180e}ᠠ",
+            "ᠠ\u{180b}ᠭ",
+            "ខ្ញុំ\u{200b}ទៅ",
+            "ได้\u{200b}ว่า",
             // A family, a heart on fire, a woman at work, a running man with a skin tone, the
             // rainbow flag.
             "👨\u{200d}👩\u{200d}👧",
@@ -232,6 +239,11 @@ mod tests {
             ("م\u{200c}क", r"م\u{200c}क"),
             // At the edges, alone, repeated.
             ("\u{200d}م", r"\u{200d}م"),
+            ("م\u{200d}\u{200d}.", r"م\u{200d}\u{200d}."),
+            ("ក\u{200b}\u{200b}ក", r"ក\u{200b}\u{200b}ក"),
+            ("ក\u{200b}a", r"ក\u{200b}a"),
+            ("日\u{200b}本", r"日\u{200b}本"),
+            ("a\u{180e}b", r"a\u{180e}b"),
             ("می\u{200c}", r"می\u{200c}"),
             ("\u{200d}", r"\u{200d}"),
             ("می\u{200c}\u{200c}خواهم", r"می\u{200c}\u{200c}خواهم"),

@@ -1,11 +1,14 @@
 //! Invisible characters, and the contexts in which they belong to visible text: joiners between
-//! letters that they shape, and the components of emoji.
+//! letters that they shape, spaces without width, and the components of emoji.
 
+const ZERO_WIDTH_SPACE: char = '\u{200b}';
 const ZERO_WIDTH_NON_JOINER: char = '\u{200c}';
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 const COMBINING_KEYCAP: char = '\u{20e3}';
 const BLACK_FLAG: char = '\u{1f3f4}';
 const CANCEL_TAG: char = '\u{e007f}';
+/// The result of [`script`] for Mongolian.
+const MONGOLIAN: u32 = 0x1800;
 
 /// Returns each character of a text, and whether it is hidden in its context.
 pub(super) fn chars_with_hidden(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
@@ -63,8 +66,15 @@ impl PrecedingContext {
             ZERO_WIDTH_JOINER | ZERO_WIDTH_NON_JOINER => {
                 self.is_shaped_with(next)
                     || character == ZERO_WIDTH_JOINER
-                        && self.is_emoji
-                        && next.is_some_and(is_pictograph)
+                        && (self.is_emoji && next.is_some_and(is_pictograph)
+                            || self.last.is_some_and(is_cursive) && !next.is_some_and(is_unseen))
+            }
+            ZERO_WIDTH_SPACE => {
+                self.last.is_some_and(has_no_spaces) && next.is_some_and(has_no_spaces)
+            }
+            // These select the form of a Mongolian letter.
+            '\u{180b}'..='\u{180f}' => {
+                self.last.is_some_and(|last| is_letter(last) && script(last) == Some(MONGOLIAN))
             }
             '\u{fe00}'..='\u{fe0f}' => match self.last {
                 // The variation selector of a keycap: 1️⃣.
@@ -175,7 +185,7 @@ fn script(character: char) -> Option<u32> {
         0x700..=0x74f => 0x700,
         0x7c0..=0x7ff => 0x7c0,
         0x840..=0x85f => 0x840,
-        0x1800..=0x18af => 0x1800,
+        0x1800..=0x18af => MONGOLIAN,
         0xa840..=0xa87f => 0xa840,
         0x1_e900..=0x1_e95f => 0x1_e900,
         // Devanagari, with its additions.
@@ -191,6 +201,26 @@ fn script(character: char) -> Option<u32> {
         0xa980..=0xa9df => 0xa980,
         _ => return None,
     })
+}
+
+/// Returns whether a joiner after a character gives it the form that it has before another letter,
+/// as in the abbreviation of a Persian year.
+fn is_cursive(character: char) -> bool {
+    matches!(script(character), Some(0x600 | 0x700 | 0x7c0 | 0x840 | MONGOLIAN | 0xa840 | 0x1_e900))
+        && is_letter(character)
+}
+
+/// Returns whether a character is of a script whose words are not separated by spaces: Thai, Lao,
+/// Myanmar or Khmer. A space without width between words allows a line break there.
+const fn has_no_spaces(character: char) -> bool {
+    matches!(
+        character,
+        '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17b3}'
+            | '\u{17b6}'..='\u{17ff}'
+            | '\u{aa60}'..='\u{aa7f}'
+    )
 }
 
 /// Returns whether a character is a letter or a mark on one. Digits and punctuation are not shaped.
