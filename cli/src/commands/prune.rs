@@ -44,8 +44,8 @@ pub struct CheckpointPruneArgs {
     #[arg(long, value_name = "N")]
     pub keep_days: Option<u64>,
 
-    /// Keep those with this tag; can be repeated
-    #[arg(long, value_name = "TAG")]
+    /// Keep those with one of these tags; can be repeated
+    #[arg(long, value_name = "TAG,...")]
     pub keep_tag: Vec<NameArg>,
 
     /// Also remove manual checkpoints, unless a rule keeps them
@@ -216,6 +216,12 @@ struct KeepRules {
     tags: BTreeSet<String>,
 }
 
+/// Returns the tags in a text. A tag contains neither a comma nor a space, so both separate tags.
+fn tags_in(text: &str) -> impl Iterator<Item = String> {
+    let tags = text.split(|next: char| next == ',' || next.is_whitespace());
+    tags.filter(|tag| !tag.is_empty()).map(str::to_owned)
+}
+
 impl KeepRules {
     fn from_args(args: &CheckpointPruneArgs) -> Self {
         Self {
@@ -225,7 +231,7 @@ impl KeepRules {
             hourly: args.keep_hourly,
             daily: args.keep_daily,
             weekly: args.keep_weekly,
-            tags: args.keep_tag.iter().map(ToString::to_string).collect(),
+            tags: args.keep_tag.iter().flat_map(|tags| tags_in(tags.as_str())).collect(),
         }
     }
 
@@ -237,7 +243,7 @@ impl KeepRules {
             hourly: config.count(key::KEEP_HOURLY),
             daily: config.count(key::KEEP_DAILY),
             weekly: config.count(key::KEEP_WEEKLY),
-            tags: config.words(key::KEEP_TAGS).iter().cloned().collect(),
+            tags: config.words(key::KEEP_TAGS).iter().flat_map(|tags| tags_in(tags)).collect(),
         }
     }
 

@@ -272,8 +272,13 @@ fn read_table(
             }
             toml::Value::String(text) => text.clone(),
             toml::Value::Array(_) => {
-                SettingKey::find(&name)?;
-                return Err(CommandError::invalid(format!("'{name}' is not a list")));
+                let write = match SettingKey::find(&name)?.shape {
+                    key::SettingType::Words | key::SettingType::SessionKinds => {
+                        ": write one text, with spaces between the words"
+                    }
+                    _ => "",
+                };
+                return Err(CommandError::invalid(format!("'{name}' is not a list{write}")));
             }
             other => other.to_string(),
         };

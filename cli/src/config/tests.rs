@@ -60,6 +60,10 @@ fn unknown_and_invalid_settings_are_refused_with_the_reason() {
             "'lock_timeout' must be a number of seconds, such as 5 or 0.5, not 'nan'",
         ),
         ("color = [1]", "'color' is not a list"),
+        (
+            "keep.tags = [\"a\"]",
+            "'keep.tags' is not a list: write one text, with spaces between the words",
+        ),
         ("keep.last = \"many\"", "'keep.last' must be a whole number, not 'many'"),
         ("pager = \"sh -c evil\"", "a project may not set 'pager', as it runs a program"),
     ] {

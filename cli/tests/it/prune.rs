@@ -203,6 +203,8 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
         (&["--keep-tag=release"], "ja"),
         (&["--keep-tag=release", "--keep-tag=baseline"], "jga"),
         (&["--keep-tag=nowhere"], "j"),
+        (&["--keep-tag=release,baseline"], "jga"),
+        (&["--keep-tag=release, baseline"], "jga"),
         // A rule of zero keeps no checkpoint.
         (&["--keep-last=0", "--keep-daily=2"], "jg"),
         (&["--keep-hourly=0", "--keep-within=0s", "--keep-days=0", "--keep-last=2"], "ji"),
@@ -223,6 +225,9 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
     environment.forge(["config", "set", "keep.tags", "release"]).success();
     assert_eq!(judge(&bare, &[]), "jsa");
     assert_eq!(judge(&bare, &["--keep-daily=2"]), "jg");
+    environment.forge(["config", "unset", "keep.weekly"]).success();
+    environment.forge(["config", "set", "keep.tags", "release,baseline"]).success();
+    assert_eq!(judge(&bare, &[]), "jga");
 }
 
 /// Regression: `--keep-last 0` was treated as no rule, so the default rules applied and dropped
