@@ -41,14 +41,17 @@ pub fn match_id(
 }
 
 /// Returns the elements whose id begins with a name. Case is ignored if no id begins with the name
-/// as it is written: then `h1` finds `H1`. If the name is a whole id, longer ids are left out.
+/// as it is written: then `h1` finds `H1`. If the name is a whole id, longer ids are left out. An
+/// empty name, such as an unset variable of the shell, is the beginning of no id.
 pub fn ids_beginning_with<T>(
     name: &str,
     known: impl IntoIterator<Item = T>,
     id: impl Fn(&T) -> &str,
 ) -> Vec<T> {
-    let has_prefix =
-        |id: &str| id.get(..name.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(name));
+    let has_prefix = |id: &str| {
+        let beginning = id.get(..name.len()).filter(|beginning| !beginning.is_empty());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(name))
+    };
     let mut found: Vec<T> = known.into_iter().filter(|one| has_prefix(id(one))).collect();
     let whole = |one: &T| id(one) == name;
     let exact = |one: &T| id(one).starts_with(name);
@@ -94,6 +97,14 @@ mod tests {
     fn a_whole_id_has_priority_over_ids_that_begin_with_it() {
         assert_eq!(match_id(Kind::Hypothesis, "H1", known()).unwrap(), "H1");
         assert_eq!(match_id(Kind::Hypothesis, "ca", known()).unwrap(), "cache");
+    }
+
+    /// Regression: `forge hypothesis reject "$ID"` without a value rejected the only hypothesis.
+    #[test]
+    fn an_empty_name_is_refused_also_if_there_is_only_one_id() {
+        let error = match_id(Kind::Hypothesis, "", ["H1".to_owned()]).unwrap_err();
+        assert_eq!(error.message(), "there is no hypothesis ''");
+        assert_eq!(error.hints()[0], "'forge hypothesis list' lists them");
     }
 
     #[test]

@@ -274,8 +274,10 @@ fn undoable<'a>(
 ) -> Result<&'a OperationRow> {
     if let Some(prefix) = named {
         let prefix = prefix.to_ascii_lowercase();
-        let mut found: Vec<_> =
-            rows.iter().filter(|row| row.operation.id.to_string().starts_with(&prefix)).collect();
+        let is_named = |row: &&OperationRow| {
+            !prefix.is_empty() && row.operation.id.to_string().starts_with(&prefix)
+        };
+        let mut found: Vec<_> = rows.iter().filter(is_named).collect();
         return match (found.len(), found.pop()) {
             (1, Some(row)) => match redone_by(rows, row).unwrap_or(row) {
                 row if row.taken_back_by.is_some() => Err(Error::Conflict(format!(

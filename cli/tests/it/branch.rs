@@ -184,5 +184,6 @@ fn the_last_operation_is_undone_and_redone() {
     [exit 3]
     ");
     assert_eq!(environment.forge(["undo", "ffffffff"]).code, 3);
+    assert_eq!(environment.forge(["undo", ""]).code, 3);
     assert_eq!(environment.forge(["undo", "--json"]).json()["schema"], "forge.undo/1");
 }
