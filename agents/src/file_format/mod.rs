@@ -17,6 +17,8 @@ pub enum FileFormat {
     Trajectory(TrajectoryAuthor),
     /// A stream of forge events.
     Events,
+    /// A bundle of forge.
+    Bundle,
     /// What an agent printed about its run (`--output-format stream-json`), not its own record.
     RunOutput,
     /// Messages as they are sent to a model, not written by a known agent.
@@ -43,6 +45,7 @@ const PACKED: &[(&[u8], &str, Option<&str>)] = &[
     (b"SQLite format 3\0", "a database of SQLite", None),
 ];
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+const BUNDLE: &[u8] = b"forge bundle\r\n";
 /// The bytes at offset 257 of a tar archive, in the header of its first file.
 const TAR: &[u8] = b"ustar";
 
@@ -59,6 +62,9 @@ impl FileFormat {
     pub fn detect(head: &[u8], wanted: Option<Self>) -> Option<Self> {
         if head.starts_with(ZSTD) {
             return Some(Self::Zstd);
+        }
+        if head.starts_with(BUNDLE) {
+            return Some(Self::Bundle);
         }
         if let Some((_, what, unpack)) = PACKED.iter().find(|(magic, ..)| head.starts_with(magic)) {
             return Some(Self::Packed(what, *unpack));
@@ -202,7 +208,7 @@ impl FileFormat {
                     || (all(&["role", "content"]) || all(&["role", "parts"]))
                     || has("contents[].role")
             }
-            Self::Zstd | Self::Packed(..) | Self::Json | Self::Other => false,
+            Self::Bundle | Self::Zstd | Self::Packed(..) | Self::Json | Self::Other => false,
         }
     }
 
@@ -217,6 +223,7 @@ impl FileFormat {
             Self::Trajectory(TrajectoryAuthor::MiniSweAgent) => "a trajectory of mini-swe-agent",
             Self::Trajectory(TrajectoryAuthor::OpenHands) => "a trajectory of OpenHands",
             Self::Events => "a stream of events of forge",
+            Self::Bundle => "a bundle of forge",
             Self::RunOutput => "what an agent printed about its run, not its own record",
             Self::Messages => "a list of messages for a model",
             Self::Zstd => "a file compressed with zstd",
@@ -235,6 +242,7 @@ impl FileFormat {
             Self::Transcript(TranscriptDialect::Gemini) => "gemini",
             Self::Trajectory(author) => author.name(),
             Self::Events => "events",
+            Self::Bundle => "bundle",
             _ => return None,
         })
     }

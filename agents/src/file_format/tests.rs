@@ -97,6 +97,9 @@ fn a_format_is_detected_by_its_fields() {
         }
     }
     assert_eq!(FileFormat::detect(b"\x28\xb5\x2f\xfd\x04", None), Some(FileFormat::Zstd));
+    let bundle = FileFormat::detect(b"forge bundle\r\n\x01\0", None);
+    assert_eq!(bundle, Some(FileFormat::Bundle));
+    assert_eq!(bundle.and_then(FileFormat::import_subcommand), Some("bundle"));
     assert!(matches!(
         FileFormat::detect(b"\x1f\x8b\x08", None),
         Some(FileFormat::Packed(_, Some("gunzip")))

@@ -134,11 +134,15 @@ impl Verb for BundleImportArgs {
         let taken = store.import_bundle_file(&opened.write_context, &mut file, &path, name);
         taken.map_err(|error| {
             let holds_secrets = matches!(error, Error::Secrets { .. });
+            let is_name_taken = matches!(error, Error::Duplicate { .. });
             let refused = CommandError::from(error);
             let purge = "'forge purge' removes them from the store that it came from; export it \
                          again from there";
             match refused.kind() {
                 _ if holds_secrets => refused.hinted(purge),
+                _ if is_name_taken => {
+                    refused.hinted("'--as NAME' gives the session of the bundle another name")
+                }
                 CommandErrorKind::Corrupt | CommandErrorKind::Invalid => {
                     refused.hinted("'forge export bundle FILE' writes one")
                 }
