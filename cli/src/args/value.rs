@@ -140,13 +140,16 @@ pub fn parse_degree(text: &str, least: f64, most: f64) -> Result<f64, String> {
     })
 }
 
-/// Parses a measured value: a whole number, another number, `true` or `false`, else a text.
+/// Parses a measured value: a whole number, another number, `true` or `false`, else a text. A whole
+/// number of more than 64 bits stays a text: as another number it would lose digits.
 pub fn parse_scalar(text: &str) -> Result<Value, String> {
     if let Ok(number) = text.parse::<i64>() {
         return Ok(number.into());
     }
+    let is_whole = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
     match (text.parse::<u64>(), text.parse::<f64>(), text.parse::<bool>()) {
         (Ok(number), _, _) => Ok(number.into()),
+        (_, Ok(_), _) if is_whole(text.trim_start_matches(['+', '-'])) => Ok(text.into()),
         (_, Ok(number), _) if number.is_finite() => Ok(number.into()),
         (_, Ok(_), _) => Err("must be a finite number".into()),
         (_, _, Ok(truth)) => Ok(truth.into()),
@@ -228,6 +231,8 @@ mod tests {
         for (text, value) in [
             ("-3", Value::Int(-3)),
             ("18446744073709551615", Value::UInt(u64::MAX)),
+            ("18446744073709551616", Value::Text("18446744073709551616".into())),
+            ("-9223372036854775809", Value::Text("-9223372036854775809".into())),
             ("1.5e3", Value::Float(1500.0)),
             ("true", Value::Bool(true)),
             ("12 ms", Value::Text("12 ms".into())),
