@@ -36,7 +36,7 @@ fn argument_of(input: impl Read) -> Result<String, String> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Reads a text.
+/// Reads a text. A byte order mark at its beginning is not a part of it.
 pub fn read_text(source: impl Read) -> Result<String, TextFailure> {
     let mut bytes = Vec::new();
     let read = source.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes);
@@ -44,12 +44,21 @@ pub fn read_text(source: impl Read) -> Result<String, TextFailure> {
     if bytes.len() as u64 > MAX_TEXT_BYTES {
         return Err(TextFailure::TooLong);
     }
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
     String::from_utf8(bytes).map_err(TextFailure::NotUtf8)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_left_out() {
+        assert_eq!(argument_of(&b"\xef\xbb\xbfa\n"[..]), Ok("a".to_owned()));
+        assert_eq!(argument_of(&b"\xef\xbb\xbf"[..]), Ok(String::new()));
+    }
 
     #[test]
     fn line_ends_after_the_text_are_left_out() {
