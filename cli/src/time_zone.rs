@@ -53,8 +53,10 @@ fn is_posix_rule(rule: &str) -> bool {
     let days = after_offset(rest).unwrap_or(rest).strip_prefix(',');
     days.and_then(|days| days.split_once(',')).is_some_and(|(from, to)| {
         [from, to].into_iter().all(|day| {
+            let (day, clock) = day.split_once('/').unwrap_or((day, "0"));
             day.starts_with(|first: char| first == 'J' || first == 'M' || first.is_ascii_digit())
-                && day.chars().all(|next| next.is_ascii_digit() || "JM./:+-".contains(next))
+                && day.chars().all(|next| next.is_ascii_digit() || "JM.".contains(next))
+                && is_clock_time(clock)
         })
     })
 }
@@ -75,7 +77,18 @@ fn after_name(text: &str) -> Option<&str> {
 fn after_offset(text: &str) -> Option<&str> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let rest = digits.trim_start_matches(|next: char| next.is_ascii_digit() || next == ':');
-    digits.starts_with(|first: char| first.is_ascii_digit()).then_some(rest)
+    let clock = digits.strip_suffix(rest)?;
+    is_clock_time(clock).then_some(rest)
+}
+
+/// Returns whether this is a clock time up to 24 hours, such as `2`, `02:30` or `24`. In other
+/// programs it may be negative or greater, as in the rule of Israel; chrono ignores such rules.
+fn is_clock_time(text: &str) -> bool {
+    const MOST: [u32; 3] = [24, 59, 59];
+    let mut parts = text.split(':').enumerate();
+    parts.all(|(place, part)| {
+        MOST.get(place).is_some_and(|most| part.parse::<u32>().is_ok_and(|number| number <= *most))
+    })
 }
 
 #[cfg(test)]
@@ -94,6 +107,20 @@ mod tests {
             ["Mars/Olympus", "CEST", "EST5EDT", "5", "UT0", "<x>1", "CET-1CEST,nonsense", "", "+2"]
         {
             assert!(!is_known(name, &[]), "{name}");
+        }
+    }
+
+    /// Regression: they were taken as known, so times were shown in another zone without a warning.
+    #[test]
+    fn rules_that_chrono_ignores_are_not_known() {
+        for rule in [
+            "IST-2IDT,M3.4.4/26,M10.5.0",
+            "<-02>2<-01>,M3.5.0/-1,M10.5.0/0",
+            "ABC25",
+            "ABC5:60",
+            "ABC5:30:00:00",
+        ] {
+            assert!(!is_known(rule, &[]), "{rule}");
         }
     }
 
