@@ -316,8 +316,15 @@ pub fn begin_session(
 fn project_name(context: &Context, store: &Store) -> String {
     let beside = store.path().filter(|path| path.file_name().is_some_and(|n| n == STORE_DIRECTORY));
     let project = beside.and_then(|path| path.parent()).unwrap_or(&context.cwd);
-    let name = project.file_name().map(|name| name.to_string_lossy().trim().to_owned());
-    name.filter(|name| claim::check_id(name).is_ok()).unwrap_or_else(|| UNNAMED.to_owned())
+    let name = project.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    session_name_of(&name, UNNAMED).to_owned()
+}
+
+/// Returns the name of a file as the name of a session; `otherwise` if it cannot be one, because
+/// it is too long, blank, or has control characters.
+pub fn session_name_of<'n>(file: &'n str, otherwise: &'n str) -> &'n str {
+    let name = file.trim();
+    if claim::check_id(name).is_ok() { name } else { otherwise }
 }
 
 /// Returns the context of a write that a person or agent asked for now.

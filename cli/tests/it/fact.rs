@@ -261,3 +261,15 @@ fn an_export_and_import_gives_the_same_state() {
     assert_eq!(state("other"), recorded);
     assert_eq!(recorded["verifications"][0]["status"], "passed");
 }
+
+/// Regression: the error named the first line, which has no session.
+#[test]
+fn a_file_whose_name_cannot_name_a_session_is_imported() {
+    let environment = project();
+    let line = r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"N1","value":{}}}"#;
+    for (file, session) in [("日".repeat(80), "events"), ("a\tb".to_owned(), "events-2")] {
+        environment.write(&format!("project/{file}.jsonl"), &format!("{line}\n"));
+        let report = environment.forge(["import", "events", &format!("{file}.jsonl")]).success();
+        assert!(report.contains(&format!(": {session}\n")), "{report}");
+    }
+}

@@ -18,6 +18,8 @@ use std::sync::Arc;
 /// The maximum size of standard input, which is kept in memory while it is imported.
 const MAX_STDIN_BYTES: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 20;
+/// The name of a session if the name of the file cannot be one.
+const UNNAMED: &str = "events";
 
 /// The input, which several readers can read at the same time.
 enum EventInput {
@@ -76,8 +78,8 @@ impl Verb for EventsImportArgs {
             let source = format!("events:{}", part(self.file.file_name()));
             (EventInput::File(Arc::new(file)), bytes, source, part(self.file.file_stem()))
         };
-        let stream =
-            StreamImportRequest { source: &source, name: name.trim(), session: context.session() };
+        let name = workspace::session_name_of(&name, UNNAMED);
+        let stream = StreamImportRequest { source: &source, name, session: context.session() };
         let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
         let done = store
             .import_events(&opened.write_context, stream, &mut || Ok(input.open()), &|bytes| {

@@ -172,13 +172,13 @@ fn begin_session(
     file: &Path,
     piece: &TranscriptPiece,
 ) -> Result<Session, CommandError> {
-    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
     let draft = piece.session.clone().unwrap_or_default();
     let new = NewSession {
         agent: Some(author.name().to_owned()),
         agent_session: Some(draft.agent_session),
         started_at: draft.started_at,
-        ..NewSession::imported(stem)
+        ..NewSession::imported(workspace::session_name_of(&stem, author.name()))
     };
     Ok(store.session_for_agent(&workspace::write_context(context, verb(author)), new)?)
 }
