@@ -60,9 +60,8 @@ fn read_whole_date<'a>(cursor: &mut TextCursor<'a>) -> Option<(&'a str, u32, u32
     }
     let last = after.digits();
     let (year, day) = if first.len() == 4 { (first, last) } else { (last, first) };
-    let is_colon = after.is_before_digit(':');
-    let is_whole = year.len() == 4 && (1..=2).contains(&day.len());
-    if !is_whole || !is_colon && !after.peek().is_none_or(is_between) {
+    let is_end = after.is_before_digit(':') || after.peek().is_none_or(is_between);
+    if year.len() != 4 || !(1..=2).contains(&day.len()) || !is_end {
         return None;
     }
     after.eat(':');
