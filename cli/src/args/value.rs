@@ -171,7 +171,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let duration = Duration::from_micros(micros.unsigned_abs());
     match duration.subsec_nanos() {
         0 => Ok(duration),
-        _ => Err("a duration here has whole seconds".into()),
+        _ => Err("a duration here has whole seconds, such as 2s or 1m30s".into()),
     }
 }
 

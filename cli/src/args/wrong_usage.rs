@@ -8,7 +8,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Arg, Command};
 use std::ffi::OsString;
-use std::num::{IntErrorKind, ParseIntError};
+use std::num::ParseIntError;
 use strsim::damerau_levenshtein;
 
 /// Options that no tip proposes: they weaken redaction.
@@ -265,14 +265,10 @@ pub fn similar<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a 
     near.into_iter().filter(|(distance, _)| *distance == least).map(|(_, name)| name).collect()
 }
 
-/// Whether a value was refused because it is not a whole number. Rust's own message about that,
-/// "invalid digit found in string", does not say what to write.
+/// Whether a value was refused because it is not a whole number, or too large. Rust's own messages
+/// about that, such as "invalid digit found in string", do not say what to write.
 fn is_number_error(error: &Error) -> bool {
-    let source = std::error::Error::source(error);
-    let reason = source.and_then(|source| source.downcast_ref::<ParseIntError>());
-    reason.is_some_and(|reason| {
-        matches!(reason.kind(), IntErrorKind::InvalidDigit | IntErrorKind::Empty)
-    })
+    std::error::Error::source(error).is_some_and(|source| source.is::<ParseIntError>())
 }
 
 fn is_number(text: &str) -> bool {

@@ -32,6 +32,8 @@ const USAGES: &[WrongUsage] = &[
     WrongUsage("import events wrong.txt", 2, &["line 1: it is not JSON", "hint: correct the line"]),
     WrongUsage("import bundle wrong.txt", 2, &["header of a bundle", "'forge export bundle FILE'"]),
     WrongUsage("checkpoint prune --keep-last -1", 2, &["invalid value '-1'", "a whole number"]),
+    WrongUsage("log -n 99999999999999999999", 2, &["too large", "a whole number"]),
+    WrongUsage("checkpoint prune --keep-within 1500ms", 2, &["whole seconds, such as 2s"]),
     WrongUsage("hooks install vscode", 2, &["possible values: claude, codex"]),
     WrongUsage("hypotesis add x", 2, &["'forge hypothesis'"]),
     WrongUsage("confirm H1", 2, &["there is 'forge hypothesis confirm'"]),
