@@ -24,6 +24,7 @@ pub(super) fn read_last(
 ) -> Result<ZoneSuffix, GrammarFault> {
     let mut after = cursor;
     after.skip_spaces();
+    after.eat('(');
     if clock.is_none() && matches!(after.peek(), Some('+' | '-')) {
         return Err(GrammarFault::syntax(after.rest()));
     }
@@ -33,11 +34,12 @@ pub(super) fn read_last(
 }
 
 /// Parses `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `GMT+0100`, `UTC+1`, `+0100 CET`, `+0100
-/// (CET)`, each optionally followed by RFC 9557 brackets, or nothing.
+/// (CET)`, each optionally in parentheses or followed by RFC 9557 brackets, or nothing.
 pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, GrammarFault> {
     let start = *cursor;
     cursor.skip_spaces();
     let mut offset = None;
+    let is_enclosed = cursor.eat('(');
     let follows_utc = eat_utc_before_offset(cursor);
     if matches!(cursor.peek(), Some('+' | '-')) {
         let fixed = read_offset(cursor, follows_utc)?;
@@ -47,6 +49,10 @@ pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, Gra
     } else if cursor.peek().is_some_and(|next| next.is_ascii_alphabetic()) {
         let name = cursor.take_while(is_zone_character);
         offset = Some(utc_by_name(name).ok_or_else(|| unknown_name(name, start.rest()))?);
+    }
+    if is_enclosed && (offset.is_none() || !cursor.eat(')')) {
+        *cursor = start;
+        return Ok(ZoneSuffix::Local);
     }
     while cursor.eat('[') {
         let inside = cursor.take_while(|next| next != ']');
