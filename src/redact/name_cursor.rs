@@ -22,14 +22,22 @@ impl NameCursor<'_> {
         self.text.get(self.at + ahead).copied().unwrap_or_default()
     }
 
-    /// Skips a quote and the backslashes before it.
+    /// Returns the quote after the backslashes at an offset from here, and the length of both.
+    pub(super) fn next_quote(&self, ahead: usize) -> Option<(u8, usize)> {
+        const MOST: usize = 8;
+        let is_slash = |at: &usize| self.byte(*at) == b'\\';
+        let slashes = (ahead..ahead + MOST).take_while(is_slash).count();
+        let quote = self.byte(ahead + slashes);
+        matches!(quote, b'"' | b'\'' | b'`').then_some((quote, slashes + 1))
+    }
+
+    /// Skips a quote and the backslashes before it, or three such quotes: `"""`.
     pub(super) fn quote(&mut self) -> bool {
-        let slashes = (0..8).take_while(|ahead| self.byte(*ahead) == b'\\').count();
-        let is_quote = matches!(self.byte(slashes), b'"' | b'\'' | b'`');
-        if is_quote {
-            self.at += slashes + 1;
-        }
-        is_quote
+        let Some((quote, length)) = self.next_quote(0) else { return false };
+        let is_same = |ahead: usize| self.next_quote(ahead) == Some((quote, length));
+        let is_triple = is_same(length) && is_same(2 * length);
+        self.at += if is_triple { 3 * length } else { length };
+        true
     }
 
     /// If the name and its value are the values of two fields, skips the text between them, up to
@@ -167,7 +175,7 @@ impl NameCursor<'_> {
         self.at = end;
         self.signs_of_pair();
         let opened = text.get(self.at..).unwrap_or_default();
-        let is_value = [&b"<string>"[..], b"<value>", b"<param-value>"]
+        let is_value = [&b"<string>"[..], b"<value>", b"<param-value>", b"<td>", b"<dd>"]
             .iter()
             .any(|tag| opened.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag)));
         if is_value {
@@ -184,6 +192,11 @@ impl NameCursor<'_> {
     }
 
     pub(super) fn brackets(&mut self) {
+        // The length of an array: `char password[32] = "..."`.
+        let digits = (1..9).take_while(|ahead| self.byte(*ahead).is_ascii_digit()).count();
+        if self.byte(0) == b'[' && self.byte(1 + digits) == b']' {
+            self.at += 1 + digits;
+        }
         while matches!(self.byte(0), b']' | b')') {
             self.at += 1;
         }
@@ -214,12 +227,10 @@ impl NameCursor<'_> {
         is_after_bar || gap.len() >= 2 || gap == b"\t"
     }
 
-    /// Skips what is before a literal: `Some("...")`, `<<"...">>`, `<![CDATA[...`, the `**` after a
-    /// bold name, or the beginning of a block in YAML.
+    /// Skips what is before a literal: `Some("...")`, `<<"...">>`, `<![CDATA[...`, a line end, the
+    /// `**` after a bold name, or the beginning of a block in YAML.
     pub(super) fn wrapper(&mut self) {
-        let next = |ahead: usize| matches!(self.byte(ahead), b'"' | b'\'' | b'\\');
-        let (is_argument, is_binary) = (next(5), next(2));
-        if is_argument && self.skip(b"Some(") || is_binary && self.skip(b"<<") {
+        if self.line_before_quote() || self.constructors() {
             return;
         }
         if self.skip(b"<![CDATA[") {
@@ -241,6 +252,68 @@ impl NameCursor<'_> {
         }
     }
 
+    /// Skips the calls that make a value of the literal that is their first argument:
+    /// `Some("...")`, `new String("...")`, `Some(String::from("..."))`.
+    fn constructors(&mut self) -> bool {
+        const MOST: usize = 3;
+        const CALLS: [&str; 14] = [
+            "new ", "Some(", "Optional.of(", "String(", "String::from(", "std::string(",
+            "SecretStr(", "SecretString(", "SecretString::from(", "SecretString::new(",
+            "Secret::new(", "Buffer.from(", "sensitive(", "<<",
+        ];
+        let begun = self.at;
+        for _ in 0..MOST {
+            if !CALLS.iter().any(|call| self.skip(call.as_bytes())) {
+                break;
+            }
+        }
+        let is_before_quote = self.at > begun && self.next_quote(0).is_some();
+        self.at = if is_before_quote { self.at } else { begun };
+        is_before_quote
+    }
+
+    /// Skips a line end before a quoted value, with the bracket before it, or with the type and
+    /// length that PHP writes: `string(12) "..."`.
+    fn line_before_quote(&mut self) -> bool {
+        let begun = self.at;
+        self.skip(b"(");
+        let is_line = self.form == TextForm::Plain && (self.skip(b"\r\n") || self.skip(b"\n"))
+            || self.skip(b"\\r\\n")
+            || self.skip(b"\\n");
+        if is_line && self.spaces() {
+            if self.skip(b"string(") {
+                self.at += (0..9).take_while(|at| self.byte(*at).is_ascii_digit()).count();
+                self.skip(b") ");
+            }
+            // Three quotes begin the description of a function: `def f(password):`.
+            if let Some((quote, length)) = self.next_quote(0)
+                && self.next_quote(length) != Some((quote, length))
+            {
+                return true;
+            }
+        }
+        self.at = begun;
+        false
+    }
+
+    /// Skips the type between a name and the sign before its value: `password string = "..."`,
+    /// `password As String = "..."`.
+    pub(super) fn type_before_sign(&mut self) {
+        const TYPES: [&str; 6] = ["string", "String", "As String", "text", "varchar2", "varchar"];
+        let begun = self.at;
+        if TYPES.iter().any(|one| self.skip(one.as_bytes())) {
+            let is_of_length = |byte: u8| byte.is_ascii_digit() || b"()".contains(&byte);
+            self.at += (0..9).take_while(|ahead| is_of_length(self.byte(*ahead))).count();
+            self.spaces();
+            let sign = usize::from(self.byte(0) == b':');
+            let is_quoted = self.byte(sign + 1) == b' ' && self.next_quote(sign + 2).is_some();
+            if self.byte(sign) == b'=' && is_quoted {
+                return;
+            }
+        }
+        self.at = begun;
+    }
+
     /// Skips spaces, but not the end of the line.
     pub(super) fn spaces(&mut self) -> bool {
         let from = self.at;
@@ -256,10 +329,19 @@ impl NameCursor<'_> {
 
     pub(super) fn separator(&mut self, quoted: bool, of_service: bool) -> bool {
         let length = match (self.byte(0), self.byte(1)) {
+            // The last two of these introduce a default: `process.env.API_KEY || "..."`.
+            (b'!', b':')
+            | (b':' | b'?', b'=')
+            | (b'=', b'>')
+            | (b'|', b'|')
+            | (b'?', b'?' | b':') => 2,
             // A comparison does not reveal a value.
             (b'=', b'=') | (b'!', _) => 0,
-            // The last two introduce a default: `process.env.API_KEY || "..."`.
-            (b':' | b'?', b'=') | (b'=', b'>') | (b'|', b'|') | (b'?', b'?' | b':') => 2,
+            // An assignment of R.
+            (b'<', b'-') if self.next_quote(2).is_some() => 2,
+            (b'<', b'-') if self.byte(2) == b' ' && self.next_quote(3).is_some() => 3,
+            // A value in base64 in an LDIF file. In Haskell, a space is before the colons.
+            (b':', b':') if self.byte(2) == b' ' && !self.is_after_space() => 2,
             (b'-', b'>') if self.is_entry() => 2,
             (b'o', b'r') if self.byte(2) == b' ' && matches!(self.byte(3), b'"' | b'\'') => 3,
             (b'=' | b':', _) => 1,
@@ -280,6 +362,10 @@ impl NameCursor<'_> {
         length > 0
     }
 
+    fn is_after_space(&self) -> bool {
+        self.at.checked_sub(1).and_then(|at| self.text.get(at)) == Some(&b' ')
+    }
+
     /// Returns whether the arrow here is that of an entry of a map, `password -> SECRET`, not that
     /// of a type: a quoted text or a long word follows.
     fn is_entry(&self) -> bool {
@@ -288,7 +374,7 @@ impl NameCursor<'_> {
         let spaces = rest.iter().take(2).take_while(|byte| **byte == b' ').count();
         let word = rest.get(spaces..).unwrap_or_default();
         let length = word.iter().take(MIN_BYTES).take_while(|byte| byte.is_ascii_alphanumeric());
-        self.text.get(self.at - 1) == Some(&b' ')
+        self.is_after_space()
             && (matches!(word.first(), Some(b'"' | b'\'')) || length.count() == MIN_BYTES)
     }
 
@@ -307,14 +393,14 @@ impl NameCursor<'_> {
         }
     }
 
-    /// Skips the letters before the quote of a literal: `b'...'`.
+    /// Skips the letters or signs before the quote of a literal: `b'...'`, `@"..."`, `$'...'`.
     pub(super) fn literal_prefix(&mut self) {
-        let length = match (self.byte(0), self.byte(1)) {
-            (b'b' | b'r' | b'u' | b'B' | b'R', b'"' | b'\'') => 1,
-            (b'b' | b'r', b'b' | b'r') if matches!(self.byte(2), b'"' | b'\'') => 2,
-            _ => 0,
-        };
-        self.at += length;
+        const MOST: usize = 2;
+        let is_of_prefix = |byte: u8| b"brufBRUFL8@$".contains(&byte);
+        let length = (0..MOST).take_while(|ahead| is_of_prefix(self.byte(*ahead))).count();
+        if self.next_quote(length).is_some() {
+            self.at += length;
+        }
     }
 
     /// Returns the end of the characters that a value may consist of.
@@ -409,8 +495,8 @@ impl NameCursor<'_> {
     }
 }
 
-/// Returns whether this is the name of the field with the value of a pair: `value`, or
-/// `ParameterValue` and similar.
+/// Returns whether this is the name of the field with the value of a pair: `value`,
+/// `ParameterValue` and similar, or `default`.
 fn is_name_of_value(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"value") || name.ends_with(b"Value")
+    name.eq_ignore_ascii_case(b"value") || name.ends_with(b"Value") || name == b"default"
 }

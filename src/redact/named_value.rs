@@ -9,13 +9,16 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Name parts (in lower case) that indicate a secret, with the kind of the value.
-pub(super) const INDICATING_WORDS: [(&str, &str); 45] = [
+pub(super) const INDICATING_WORDS: [(&str, &str); 53] = [
     ("psk=", "password"),
     ("psk\"", "password"),
+    ("psk\\", "password"),
     ("psk:", "password"),
-    ("_pw=", "password"),
+    ("pw=", "password"),
+    ("pw =", "password"),
     ("_pw:", "password"),
     ("_pw\"", "password"),
+    ("_pw\\", "password"),
     ("_pw'", "password"),
     ("presharedkey", "key"),
     ("auth-key", "key"),
@@ -32,14 +35,19 @@ pub(super) const INDICATING_WORDS: [(&str, &str); 45] = [
     ("-pass", "password"),
     ("_pwd", "password"),
     ("pwd=", "password"),
+    ("pwd =", "password"),
     ("pwd:", "password"),
     ("pwd\"", "password"),
+    ("pwd\\", "password"),
+    ("pwd'", "password"),
     ("passcode", "password"),
     ("pass=", "password"),
     ("pass =", "password"),
     ("_salt", "secret"),
     ("pass:", "password"),
     ("pass\"", "password"),
+    ("pass\\", "password"),
+    ("pass'", "password"),
     ("secret", "secret"),
     ("token", "token"),
     ("api_key", "key"),
@@ -119,7 +127,7 @@ pub(super) fn kind_of(name: &str) -> Option<&'static str> {
 
 /// Returns an indicating word without the sign that follows the name.
 fn bare(word: &str) -> &str {
-    word.trim_end_matches(['=', ':', '"', ' '])
+    word.trim_end_matches(['=', ':', '"', '\'', '\\', ' '])
 }
 
 fn is_name(byte: u8) -> bool {
@@ -204,17 +212,24 @@ pub(super) fn value_after(
     let gap = text.get(gap..cursor.at).unwrap_or_default();
     let may_be_called = !quoted_name && !of_service && cursor.byte(0) == b'(';
     let called = may_be_called && !is_getter(name) && cursor.bracket_of_call();
+    let opener = name_start.checked_sub(1).and_then(|at| text.get(at)).copied();
+    // A tuple of Erlang: `{password, "..."}`.
+    let in_tuple = opener == Some(b'{') && !quoted_name && cursor.byte(0) == b',';
+    if !is_flag && !quoted_name && spaces {
+        cursor.type_before_sign();
+    }
     let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
-    let listed = cursor.byte(0) == b',' && !is_argument_of_setter(text, name_start);
-    let separated = called || of_element || cursor.separator(quoted_name, of_service) || of_pair;
+    let listed = cursor.byte(0) == b',' && !in_tuple && !is_argument_of_setter(text, name_start);
+    let separated =
+        called || of_element || cursor.separator(quoted_name || in_tuple, of_service) || of_pair;
     let is_set = separated || is_flag && spaces;
     // A directive in the settings of a server: `secret "..."`. A password may also be in other
     // quotes: `storePassword '...'`.
     let is_password = || name.to_ascii_lowercase().ends_with(b"password");
-    let next = cursor.byte(0);
+    let (next, length) = cursor.next_quote(0).unwrap_or_default();
     let is_bare = !is_set && spaces && !quoted_name;
     let is_directive =
-        is_bare && next == b'"' && (is_password() || !is_object_name(text, cursor.at + 1));
+        is_bare && next == b'"' && (is_password() || !is_object_name(text, cursor.at + length));
     let is_other = is_bare && matches!(next, b'\'' | b'`') && is_password();
     let is_set = is_set || is_directive || is_other;
     let in_columns = !is_set && !is_flag && !quoted_name && !of_service && cursor.column(gap);
@@ -228,10 +243,12 @@ pub(super) fn value_after(
     cursor.wrapper();
     cursor.literal_prefix();
     let quoted = cursor.quote();
+    if in_tuple && !quoted {
+        return None;
+    }
     work_counter::add(cursor.at - name_start);
     let run_end = cursor.run_end(runs);
     let name = name_start..end_of_name;
-    let opener = name_start.checked_sub(1).and_then(|at| text.get(at)).copied();
     // A part of a resource name: `arn:aws:secretsmanager:...:secret:NAME`.
     if opener == Some(b':') && colon && !spaced && !quoted {
         return None;
@@ -258,9 +275,10 @@ pub(super) fn value_after(
 }
 
 /// Functions whose first argument is a name and whose second is its value.
-const SETTERS: [&[u8]; 12] = [
+const SETTERS: [&[u8]; 17] = [
     b"define", b"setenv", b"getenv", b"putenv", b"stubenv", b"set_var", b"setenvironmentvariable",
-    b"setproperty", b"setdefault", b"setitem", b"set", b"get",
+    b"setproperty", b"setdefault", b"setitem", b"set", b"get", b"env", b"fetch", b"config",
+    b"getordefault", b"string",
 ];
 
 /// Returns whether a name is the first argument of a call that sets its value, or that has a
@@ -303,7 +321,7 @@ fn is_object_name(text: &[u8], at: usize) -> bool {
     let length = rest.iter().take(MOST).take_while(is_of_name).count();
     let name = rest.get(..length).unwrap_or_default();
     let is_word = |part: &[u8]| part.len() >= 3 && part.iter().all(u8::is_ascii_lowercase);
-    rest.get(length) == Some(&b'"')
+    matches!(rest.get(length), Some(b'"' | b'\\'))
         && name.contains(&b'-')
         && name.split(|byte| *byte == b'-').any(is_word)
 }

@@ -474,6 +474,96 @@ fn a_password_is_found_in_columns_elements_calls_and_pairs() {
     }
 }
 
+/// Regression: in JSON, the quote after the name was not seen: `set password \"...\"`.
+#[test]
+fn a_quoted_value_is_found_in_json_too() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "#define WIFI_PASSWORD \"{}\"",
+        "(setq smtp-password \"{}\")",
+        "{:user \"me\" :password \"{}\"}",
+        "set password \"{}\"",
+        "jq --arg password \"{}\" .",
+        "let password = b\"{}\";",
+        "{\"user\":\"me\",\"pass\":\"{}\"}",
+        "{\"ssid\":\"home\",\"psk\":\"{}\"}",
+        "db.createUser({\"user\":\"me\",\"pwd\":\"{}\"})",
+        "{'user': 'me', 'pass': '{}'}",
+        "{'user': 'me', 'pwd': '{}'}",
+        "pwd = '{}'",
+        "pw = \"{}\"",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+        let inner = serde_json::json!({ "text": template.replace("{}", secret) }).to_string();
+        assert_removed(&inner, secret);
+    }
+    for text in [
+        "kubectl delete secret \"db-creds-9f8b7\"",
+        "the word password \"is not here\"",
+        "compass = N45E12",
+    ] {
+        let json = serde_json::json!({ "out": text }).to_string();
+        assert_eq!(Redactor::new().clean(&json, TextForm::Json), json);
+    }
+}
+
+/// Regression: a type, a length, a constructor, a line end or a prefix of the literal between the
+/// name and the value hid the value.
+#[test]
+fn a_password_is_found_in_the_assignments_of_more_languages() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "var password string = \"{}\"",
+        "Dim password As String = \"{}\"",
+        "v_password varchar2(30) := '{}';",
+        "const char password[] = \"{}\";",
+        "char password[32] = \"{}\";",
+        "NSString *password = @\"{}\";",
+        "string password = $\"{}\";",
+        "DB_PASSWORD=$'{}'",
+        "password = f\"{}\"",
+        "password = u8\"{}\";",
+        "password = \"\"\"{}\"\"\"",
+        "password!: string = '{}';",
+        "password <- \"{}\"",
+        "[{user,\"me\"},{password,\"{}\"}]",
+        "{password, <<\"{}\">>}",
+        "password = new String(\"{}\")",
+        "password: Some(String::from(\"{}\")),",
+        "password: SecretString::new(\"{}\".into()),",
+        "password = SecretStr(\"{}\")",
+        "let password =\n        \"{}\";",
+        "password = (\n    \"{}\"\n)",
+        "[\"password\"]=>\n  string(12) \"{}\"",
+        "env('DB_PASSWORD', '{}')",
+        "ENV.fetch(\"DB_PASSWORD\", \"{}\")",
+        "config(\"DB_PASSWORD\", default=\"{}\")",
+        "flag.String(\"password\", \"{}\", \"the password\")",
+        "{\"name\":\"password\",\"type\":\"string\",\"default\":\"{}\"}",
+        "<tr><td>Password</td><td>{}</td></tr>",
+        "<dt>Password</dt><dd>{}</dd>",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    let encoded = "VnE4clQybVp4NEtw";
+    assert_removed(&format!("dn: cn=me\nuserPassword:: {encoded}\nsn: me\n"), encoded);
+    for text in [
+        "password =\n    getPassword1(x)",
+        "def f(user, password):\n    \"\"\"Hash the password with argon2\"\"\"",
+        "the password string2 = is",
+        "password kind = \"Vq8rT2mZx4Kp\"",
+        "{password, Password2x}",
+        "token <- readToken2x",
+        "password :: Text2x\n",
+        "password = getpass(\"Vq8rT2mZx4Kp\")",
+        "char password[32];",
+        "password != \"Vq8rT2mZx4Kp\"",
+        "<td>password</td><td>string</td>",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
 /// Regression: a place that says little made the name, type or date in it a secret.
 #[test]
 fn a_name_a_type_or_a_date_in_a_weak_place_is_no_secret() {
