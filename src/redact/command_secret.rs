@@ -47,7 +47,7 @@ pub(super) enum CommandPlace {
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 191] = [
+pub(super) const HINTS: [(&str, CommandPlace); 279] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -63,7 +63,7 @@ pub(super) const HINTS: [(&str, CommandPlace); 191] = [
     ("htpasswd -nb ", CommandPlace::Word(2, "")),
     ("htpasswd -nbb ", CommandPlace::Word(2, "")),
     ("pypi-token.", CommandPlace::Word(2, "poetry config")),
-    ("--value ", CommandPlace::Word(1, "SecureString")),
+    ("--value ", CommandPlace::Word(1, SECURE)),
     ("rocommunity ", CommandPlace::Word(1, "")),
     ("rwcommunity ", CommandPlace::Word(1, "")),
     ("snmp-server community ", CommandPlace::Word(1, "")),
@@ -98,8 +98,8 @@ pub(super) const HINTS: [(&str, CommandPlace); 191] = [
     (" pw is", CommandPlace::Sentence),
     ("api key", CommandPlace::Sentence),
     ("password to", CommandPlace::Sentence),
-    ("h password", CommandPlace::Sentence),
-    ("e password", CommandPlace::Sentence),
+    (" password", CommandPlace::Sentence),
+    (" pass is", CommandPlace::Sentence),
     ("e token", CommandPlace::Sentence),
     ("password for ", CommandPlace::SentencePart),
     ("password of ", CommandPlace::SentencePart),
@@ -130,6 +130,51 @@ pub(super) const HINTS: [(&str, CommandPlace); 191] = [
     ("fill_in(", CommandPlace::Input),
     ("\" -> \"", CommandPlace::Changed),
     ("\\\" -> \\\"", CommandPlace::Changed),
+    ("-asplaintext ", CommandPlace::Word(1, "")),
+    (" -string ", CommandPlace::Word(1, SECURE)),
+    ("/pass ", CommandPlace::Word(1, "ktpass")),
+    (" /p ", CommandPlace::Word(1, "signtool")),
+    (" -p ", CommandPlace::Word(1, "certutil")),
+    ("::add-mask::", CommandPlace::Word(1, "")),
+    ("task.setsecret]", CommandPlace::Word(1, "")),
+    ("issecret=true]", CommandPlace::Word(1, "")),
+    ("issecret=true;isoutput=true]", CommandPlace::Word(1, "")),
+    ("_password by '", CommandPlace::Word(1, "")),
+    ("_password by \"", CommandPlace::Word(1, "")),
+    ("_password' by '", CommandPlace::Word(1, "")),
+    ("set-initial-password ", CommandPlace::Word(1, "")),
+    (" on >", CommandPlace::Word(1, "SETUSER")),
+    ("authenticate_user ", CommandPlace::Word(2, "rabbitmqctl")),
+    ("\\npassword ", CommandPlace::Word(1, "")),
+    (" pass ", CommandPlace::Word(1, " proto ")),
+    ("tacacs-server key ", CommandPlace::Word(1, "")),
+    ("radius-server key ", CommandPlace::Word(1, "")),
+    ("isakmp key ", CommandPlace::Word(1, "")),
+    ("pre-shared-key ", CommandPlace::Word(1, "")),
+    ("<keymaterial>", CommandPlace::Word(1, "")),
+    ("option key '", CommandPlace::Word(1, "")),
+    ("passwd -6 ", CommandPlace::Word(1, "openssl")),
+    ("passwd -5 ", CommandPlace::Word(1, "openssl")),
+    ("passwd -1 ", CommandPlace::Word(1, "openssl")),
+    ("passwd -apr1 ", CommandPlace::Word(1, "openssl")),
+    (" -salt ", CommandPlace::Word(2, "openssl passwd")),
+    ("mkpasswd -m ", CommandPlace::Word(2, "")),
+    ("mkpasswd --method=", CommandPlace::Word(2, "")),
+    ("--plaintext ", CommandPlace::Word(1, "hash-password")),
+    ("input_pw ", CommandPlace::Word(1, "")),
+    ("user_pw ", CommandPlace::Word(1, "pdftk")),
+    ("owner_pw ", CommandPlace::Word(1, "pdftk")),
+    (" -upw ", CommandPlace::Word(1, "")),
+    (" -opw ", CommandPlace::Word(1, "")),
+    (" -xp ", CommandPlace::Word(1, "sendemail")),
+    (" -p ", CommandPlace::Word(1, "create-keychain")),
+    (" -k ", CommandPlace::Word(1, "key-partition-list")),
+    ("cf auth ", CommandPlace::Word(2, "")),
+    ("\"secretstring\": \"", CommandPlace::Word(1, "")),
+    ("\\\"secretstring\\\": \\\"", CommandPlace::Word(1, "")),
+    ("{ssha}", CommandPlace::Word(1, "")),
+    ("{ssha256}", CommandPlace::Word(1, "")),
+    ("{ssha512}", CommandPlace::Word(1, "")),
     (" -pw ", CommandPlace::Word(1, "")),
     ("> pass ", CommandPlace::Capitals),
     ("sentinel auth-pass ", CommandPlace::Word(2, "")),
@@ -168,12 +213,13 @@ pub(super) const HINTS: [(&str, CommandPlace); 191] = [
     ("http-basic.", CommandPlace::Word(3, "")),
     ("user-secrets set ", CommandPlace::Word(2, "")),
     (" -u ", CommandPlace::After(b',', &["lftp"])),
-    (" -a ", CommandPlace::After(b':', &["http", "https", "httpie", "xh"])),
+    (" -a ", CommandPlace::After(b':', &["http", "https", "httpie", "xh", "hey", "ab"])),
     ("--auth ", CommandPlace::After(b':', &["http", "https", "httpie", "xh"])),
     ("--auth=", CommandPlace::After(b':', &["http", "https", "httpie", "xh"])),
     ("--user=", CommandPlace::After(b':', &["curl"])),
     (" -u ", CommandPlace::After(b':', &["curl"])),
-    ("--user ", CommandPlace::After(b':', &["curl"])),
+    ("--user ", CommandPlace::After(b':', &["curl", "etcdctl", "hurl"])),
+    ("user add ", CommandPlace::After(b':', &["etcdctl"])),
     ("from-literal=", CommandPlace::After(b'=', &["secret"])),
     ("from-literal ", CommandPlace::After(b'=', &["secret"])),
     ("| sudo -s", CommandPlace::Echo),
@@ -183,7 +229,6 @@ pub(super) const HINTS: [(&str, CommandPlace); 191] = [
     ("| passwd", CommandPlace::Echo),
     ("| sudo passwd", CommandPlace::Echo),
     ("| smbpasswd", CommandPlace::Echo),
-    ("| su -", CommandPlace::Echo),
     ("| gpg ", CommandPlace::Echo),
     ("| cryptsetup", CommandPlace::Echo),
     ("| sudo cryptsetup", CommandPlace::Echo),
@@ -200,6 +245,25 @@ pub(super) const HINTS: [(&str, CommandPlace); 191] = [
     ("| zfs load-key", CommandPlace::Echo),
     ("| docker secret", CommandPlace::Echo),
     ("| vercel env", CommandPlace::Echo),
+    ("| sshfs", CommandPlace::Echo),
+    ("| openconnect", CommandPlace::Echo),
+    ("| sudo openconnect", CommandPlace::Echo),
+    ("| su ", CommandPlace::Echo),
+    ("| sudo smbpasswd", CommandPlace::Echo),
+    ("| podman secret", CommandPlace::Echo),
+    ("| skopeo login", CommandPlace::Echo),
+    ("| buildah login", CommandPlace::Echo),
+    ("| nerdctl login", CommandPlace::Echo),
+    ("| oras login", CommandPlace::Echo),
+    ("| rclone obscure", CommandPlace::Echo),
+    ("| openssl passwd", CommandPlace::Echo),
+    ("| mkpasswd", CommandPlace::Echo),
+    ("| ansible-vault encrypt_string", CommandPlace::Echo),
+    ("| vault kv put", CommandPlace::Echo),
+    ("| fly secrets", CommandPlace::Echo),
+    ("| doppler secrets", CommandPlace::Echo),
+    ("| convertto-securestring", CommandPlace::Echo),
+    ("| base64", CommandPlace::Echo),
     ("<<<", CommandPlace::HereString),
     ("unseal key ", CommandPlace::Numbered),
     ("recovery key ", CommandPlace::Numbered),
@@ -222,6 +286,29 @@ pub(super) const HINTS: [(&str, CommandPlace); 191] = [
     ("new sequelize(", CommandPlace::Argument(3)),
     ("keyring.set_password(", CommandPlace::Argument(3)),
     ("keytar.setpassword(", CommandPlace::Argument(3)),
+    ("networkcredential(", CommandPlace::Quoted(2)),
+    ("networkcredential]::new(", CommandPlace::Quoted(2)),
+    ("pscredential]::new(", CommandPlace::Quoted(2)),
+    ("digestauth(", CommandPlace::Quoted(2)),
+    (" crypt(", CommandPlace::Argument(1)),
+    ("hashsync(", CommandPlace::Argument(1)),
+    ("comparesync(", CommandPlace::Argument(1)),
+    ("bcrypt.hash(", CommandPlace::Argument(1)),
+    ("bcrypt.compare(", CommandPlace::Argument(1)),
+    ("hashpw(", CommandPlace::Argument(1)),
+    ("password_hash(", CommandPlace::Argument(1)),
+    ("db.auth(", CommandPlace::Argument(2)),
+    ("changeuserpassword(", CommandPlace::Argument(2)),
+    ("usernamepasswordcredentials(", CommandPlace::Argument(2)),
+    ("passwordauthentication(", CommandPlace::Argument(2)),
+    ("authenticationtoken(", CommandPlace::Argument(2)),
+    ("simple_bind_s(", CommandPlace::Argument(2)),
+    ("pymysql.connect(", CommandPlace::Argument(3)),
+    ("mysqldb.connect(", CommandPlace::Argument(3)),
+    ("create_user(", CommandPlace::Argument(3)),
+    ("create_superuser(", CommandPlace::Argument(3)),
+    ("withemailandpassword(", CommandPlace::Argument(2)),
+    ("withemailandpassword(", CommandPlace::Argument(3)),
     ("mnemonic", CommandPlace::Phrase),
     ("seed_phrase", CommandPlace::Phrase),
     ("seed phrase", CommandPlace::Phrase),
@@ -235,6 +322,7 @@ pub(super) const HINTS: [(&str, CommandPlace); 191] = [
     ("--header=", CommandPlace::Header),
     ("\" \"md5", CommandPlace::Md5),
     ("\\\" \\\"md5", CommandPlace::Md5),
+    ("aad3b435b51404eeaad3b435b51404ee:", CommandPlace::Md5),
     ("password 'md5", CommandPlace::Md5),
     ("password \"md5", CommandPlace::Md5),
     ("password=md5", CommandPlace::Md5),
@@ -243,12 +331,14 @@ pub(super) const HINTS: [(&str, CommandPlace); 191] = [
 
 /// Maximum distance from a hint to what belongs to it, in bytes.
 const LINE_BYTES: usize = 200;
+/// The type of a value in a command. It may also come after the value.
+const SECURE: &str = "SecureString";
 /// Programs that read a password from their input.
-const READERS: [&[u8]; 18] = [
+const READERS: [&[u8]; 20] = [
     b"chpasswd", b"sudo -S", b"kinit", b"passwd", b"gpg", b"docker login", b"cryptsetup",
     b"gh auth login", b"glab auth login", b"gh secret set", b"wrangler secret put",
     b"vercel env add", b"gcloud secrets", b"docker secret create", b"pass insert",
-    b"secret-tool store", b"keyring set", b"zfs load-key",
+    b"secret-tool store", b"keyring set", b"zfs load-key", b"openconnect", b"sshfs",
 ];
 
 /// Finds the password next to a hint that spans `start` to `end`.
@@ -260,7 +350,10 @@ pub(super) fn find(
 ) -> Option<SecretFinding> {
     let range = match place {
         CommandPlace::Word(number, tool) => {
-            if !tool.is_empty() && !byte_text::contains(line_before(text, start), tool.as_bytes()) {
+            let has_tool = |line: &[u8]| byte_text::contains(line, tool.as_bytes());
+            let is_after =
+                || tool == SECURE && line_after(text, end, LINE_BYTES).is_some_and(has_tool);
+            if !tool.is_empty() && !has_tool(line_before(text, start)) && !is_after() {
                 return None;
             }
             let at = (1..number).try_fold(end, |at, _| {
@@ -343,7 +436,8 @@ pub(super) fn find(
     };
     let value = text.get(range.clone())?;
     let is_variable = value.starts_with(b"$") && !value[1..].iter().any(u8::is_ascii_lowercase);
-    (value.len() >= 6 && !is_variable && short::is_password(value))
+    let is_other = is_variable || short::is_mail_address(value);
+    (value.len() >= 6 && !is_other && short::is_password(value))
         .then_some(SecretFinding { range, kind: "password" })
 }
 
@@ -407,20 +501,52 @@ fn after_colon(text: &[u8], word: Range<usize>, named: bool) -> Range<usize> {
     }
 }
 
-/// Returns the last word of the `echo` or `printf` before a pipe here.
+/// Returns the last word of the `echo` or `printf` before a pipe here, with the same word before a
+/// line end before it: `printf "SECRET\nSECRET\n" | passwd`. In PowerShell, the text needs no
+/// command: `"SECRET" | ConvertTo-SecureString`.
 fn echo(text: &[u8], pipe: usize) -> Option<Range<usize>> {
-    let line = line_before(text, pipe);
+    const TOOL_BYTES: usize = 24;
+    let tool = text.get(pipe..text.len().min(pipe + TOOL_BYTES))?.to_ascii_lowercase();
+    let is_tool = |name: &[u8]| byte_text::contains(&tool, name);
+    let mut line = line_before(text, pipe);
+    let is_quote = |byte: &u8| b"\"'".contains(byte);
+    // The line end before this text is inside the quotes.
+    if line.iter().filter(|byte| is_quote(byte)).count() % 2 == 1 {
+        let before = text.get(pipe.saturating_sub(LINE_BYTES)..pipe)?;
+        line = before.rsplit(|byte| *byte == b'\n').next()?;
+    }
     let from = pipe - line.len();
-    let is_echo = |word: &[u8]| line.windows(word.len()).any(|window| window == word);
-    if !(is_echo(b"echo ") || is_echo(b"printf ") || is_echo(b"Output ")) {
+    let is_echo = [&b"echo "[..], b"printf ", b"Output ", b"yes "]
+        .iter()
+        .any(|command| byte_text::contains(line, command));
+    let is_text = || is_tool(b"securestring") && line.trim_ascii_end().last().is_some_and(is_quote);
+    if !is_echo && !is_text() {
         return None;
     }
-    let trimmed = line.iter().rposition(|byte| !b" \"'\\".contains(byte))? + 1;
-    let word = line.get(..trimmed)?;
-    let begin = word.iter().rposition(|byte| b" \"'\\".contains(byte))? + 1;
-    let named =
-        text.get(pipe..pipe + 24).is_some_and(|tool| byte_text::contains(tool, b"chpasswd"));
-    Some(after_colon(text, from + begin..from + trimmed, named))
+    let is_around = |byte: &u8| b" \"'\\".contains(byte);
+    let mut word = line;
+    loop {
+        let end = word.iter().rposition(|byte| !is_around(byte))? + 1;
+        word = word.get(..end)?;
+        let Some(rest) = word.strip_suffix(b"\\n") else { break };
+        word = rest;
+    }
+    let begin = word.iter().rposition(is_around)? + 1;
+    let is_escape = word.get(begin - 1) == Some(&b'\\') && word.get(begin) == Some(&b'n');
+    let begin = begin + usize::from(is_escape);
+    let is_encoder = is_tool(b"base64");
+    let is_named = is_encoder || is_tool(b"chpasswd");
+    let range = after_colon(text, from + begin..from + word.len(), is_named);
+    let value = text.get(range.clone())?;
+    // Any text may be encoded.
+    if value.is_empty() || is_encoder && !short::looks_random(value) {
+        return None;
+    }
+    let before = text.get(..range.start)?.strip_suffix(b"n").unwrap_or_default();
+    let slashes = before.iter().rev().take(4).take_while(|byte| **byte == b'\\').count();
+    let first = before.get(..before.len() - slashes)?.strip_suffix(value);
+    let start = first.filter(|_| slashes > 0).map_or(range.start, <[u8]>::len);
+    Some(start..range.end)
 }
 
 /// Returns the quoted text with this number on the same line. `None` for the first argument of a

@@ -31,10 +31,11 @@ pub(super) enum CredentialKind {
 }
 
 /// Lower-case texts next to which there may be a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 56] = [
+pub(super) const HINTS: [(&str, CredentialKind); 58] = [
     ("bearer ", CredentialKind::Bearer),
     ("bearer, ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
+    ("auth plain ", CredentialKind::Basic),
     ("://", CredentialKind::Address),
     (":\\/\\/", CredentialKind::Address),
     ("-----begin ", CredentialKind::PrivateKey),
@@ -54,6 +55,7 @@ pub(super) const HINTS: [(&str, CredentialKind); 56] = [
     (" -p", CredentialKind::ToolFlag),
     (" -a ", CredentialKind::ToolFlag),
     (" -w ", CredentialKind::ToolFlag),
+    (" -n ", CredentialKind::ToolFlag),
     ("requirepass ", CredentialKind::ToolFlag),
     ("masterauth ", CredentialKind::ToolFlag),
     ("identified by ", CredentialKind::ToolFlag),
@@ -329,27 +331,37 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let tools: &[&str] = match flag.as_slice() {
         b" -p" if text.get(start + 2) == Some(&b'P') => &[
             "unzip", "zip", "sqlcmd", "bcp", "mosquitto_pub", "mosquitto_sub", "ipmitool",
-            "ssh-keygen",
+            "ssh-keygen", "p4", "osql", "isql", "tsql",
         ],
         b" -p" if spaces == 0 => &[
             "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow",
             "mysqlslap", "mysqlpump", "mariadb", "mariadb-dump", "mariadb-admin", "sshpass", "7z",
-            "7za", "docker", "podman", "rar", "unrar",
+            "7za", "docker", "podman", "rar", "unrar", "mycli", "mysqlsh",
         ],
         b" -p" => &[
             "sshpass", "docker", "podman", "mongo", "mongosh", "mongodump", "mongorestore", "helm",
             "oc", "az", "influx", "twine", "cqlsh", "cypher-shell", "eas", "expo", "poetry",
             "rabbitmqadmin", "supabase", "rdesktop", "crackmapexec", "netexec", "nxc",
-            "evil-winrm", "beeline", "crane", "oras", "yt-dlp", "vsce",
+            "evil-winrm", "beeline", "crane", "oras", "yt-dlp", "vsce", "mycli", "couchbase-cli",
+            "cbq", "smbmap", "racadm", "ncftpput", "altool", "skopeo", "buildah", "nerdctl",
+            "conan",
         ],
-        b" -a " => &["redis-cli", "redis-benchmark"],
-        b" -w " => &["ldapsearch", "ldapmodify", "ldapadd", "ldappasswd", "kadmin"],
+        // Another flag in small letters.
+        b" -n " if text.get(start + 2) == Some(&b'n') => return None,
+        b" -n " => &["ssh-keygen"],
+        b" -a " => &["redis-cli", "redis-benchmark", "valkey-cli", "valkey-benchmark", "keydb-cli"],
+        b" -w " => &[
+            "ldapsearch", "ldapmodify", "ldapadd", "ldappasswd", "ldapwhoami", "ldapdelete",
+            "ldapcompare", "ldapmodrdn", "kadmin", "ipa-client-install",
+        ],
         _ => &[],
     };
     if !tools.is_empty() {
         // Programs whose other subcommands have this flag too.
-        const WITH_LOGIN: [&str; 9] =
-            ["docker", "podman", "helm", "az", "oc", "eas", "expo", "poetry", "supabase"];
+        const WITH_LOGIN: [&str; 13] = [
+            "docker", "podman", "helm", "az", "oc", "eas", "expo", "poetry", "supabase", "skopeo",
+            "buildah", "nerdctl", "conan",
+        ];
         let line = command_before(text, start)?;
         let is_login =
             !has_word(line, &WITH_LOGIN) || has_word(line, &["login", "publish", "link"]);
@@ -612,12 +624,16 @@ fn cookie_pairs(text: &[u8], mut at: usize, limit: usize, found: &mut Vec<Secret
 }
 
 /// Returns whether a value is a name and a password in base64, as after `auth` in Docker's
-/// configuration.
+/// configuration. A colon separates them or, in SASL, a zero byte that also begins the text.
 pub(super) fn login_value(value: &[u8]) -> bool {
-    let Some(plain) = decode(value) else { return false };
-    let Some(split) = plain.iter().position(|byte| *byte == b':') else { return false };
-    let printable =
-        std::str::from_utf8(&plain).is_ok_and(|text| !text.chars().any(char::is_control));
+    let Some(decoded) = decode(value) else { return false };
+    let (plain, sign) = match decoded.as_slice() {
+        [0, plain @ ..] => (plain, 0),
+        plain => (plain, b':'),
+    };
+    let Some(split) = plain.iter().position(|byte| *byte == sign) else { return false };
+    let is_control = |next: char| next.is_control() && next != char::from(sign);
+    let printable = std::str::from_utf8(plain).is_ok_and(|text| !text.chars().any(is_control));
     let password = plain.get(split + 1..).unwrap_or_default();
     // A key may be in the place of the name, without a password.
     if printable && password.is_empty() {

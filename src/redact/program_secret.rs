@@ -42,7 +42,7 @@ pub(super) enum ProgramPlace {
 }
 
 /// Lower-case texts that are beside a credential of a program, or a part of it.
-pub(super) const HINTS: [(&str, ProgramPlace); 92] = [
+pub(super) const HINTS: [(&str, ProgramPlace); 99] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),
     ("\\nprivate-lines: ", ProgramPlace::KeyLines),
@@ -87,9 +87,6 @@ pub(super) const HINTS: [(&str, ProgramPlace); 92] = [
     ("-passout pass:", ProgramPlace::NextWord),
     ("-pass pass:", ProgramPlace::NextWord),
     ("cbc -k ", ProgramPlace::NextWord),
-    ("ssh-keygen -n ", ProgramPlace::NextWord),
-    ("rsa -n ", ProgramPlace::NextWord),
-    ("ed25519 -n ", ProgramPlace::NextWord),
     ("webdav pass ", ProgramPlace::NextWord),
     ("sftp pass ", ProgramPlace::NextWord),
     (" -hp", ProgramPlace::NextWord),
@@ -97,6 +94,11 @@ pub(super) const HINTS: [(&str, ProgramPlace); 92] = [
     ("setenv ", ProgramPlace::NamedWord),
     ("set -x ", ProgramPlace::NamedWord),
     ("set -gx ", ProgramPlace::NamedWord),
+    ("set -ux ", ProgramPlace::NamedWord),
+    ("set -lx ", ProgramPlace::NamedWord),
+    ("set --export ", ProgramPlace::NamedWord),
+    ("set-environment ", ProgramPlace::NamedWord),
+    ("fastcgi_param ", ProgramPlace::NamedWord),
     ("consul kv put ", ProgramPlace::NamedWord),
     ("etcdctl put ", ProgramPlace::NamedWord),
     ("env ", ProgramPlace::NamedWord),
@@ -106,6 +108,7 @@ pub(super) const HINTS: [(&str, ProgramPlace); 92] = [
     ("configure set ", ProgramPlace::NamedWord),
     ("npm config set ", ProgramPlace::NamedWord),
     ("yarn config set ", ProgramPlace::NamedWord),
+    ("wp config set ", ProgramPlace::NamedWord),
     ("cargo login ", ProgramPlace::NextWord),
     ("wandb login ", ProgramPlace::NextWord),
     ("snyk auth ", ProgramPlace::NextWord),
@@ -122,6 +125,8 @@ pub(super) const HINTS: [(&str, ProgramPlace); 92] = [
     ("userid=", ProgramPlace::AfterSlash),
     ("smbclient ", ProgramPlace::AfterPercent),
     ("rpcclient ", ProgramPlace::AfterPercent),
+    ("net ads ", ProgramPlace::AfterPercent),
+    ("net rpc ", ProgramPlace::AfterPercent),
     ("@tcp(", ProgramPlace::BeforeHost),
     ("@unix(", ProgramPlace::BeforeHost),
     (":5432:", ProgramPlace::LastField),
@@ -130,6 +135,8 @@ pub(super) const HINTS: [(&str, ProgramPlace); 92] = [
     ("authident: ", ProgramPlace::AfterColon),
     ("htpasswd -b ", ProgramPlace::ThirdWord),
     ("--proxy-user ", ProgramPlace::AfterColon),
+    ("--basic-auth ", ProgramPlace::AfterColon),
+    (" -auth ", ProgramPlace::AfterColon),
     ("-creds ", ProgramPlace::AfterColon),
     ("-creds=", ProgramPlace::AfterColon),
     ("--cert ", ProgramPlace::AfterColon),

@@ -358,6 +358,92 @@ fn passwords_among_the_words_of_commands_are_found() {
     }
 }
 
+/// Regression: the passwords of these commands, calls, protocols and files stayed.
+#[test]
+fn passwords_of_more_commands_calls_and_protocols_are_found() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "\"{}\" | ConvertTo-SecureString -AsPlainText -Force",
+        "$p = ConvertTo-SecureString -AsPlainText '{}' -Force",
+        "$p = ConvertTo-SecureString -AsPlainText -Force -String '{}'",
+        "$c = New-Object System.Net.NetworkCredential('me', '{}')",
+        "[Net.NetworkCredential]::new('me', '{}')",
+        "signtool sign /f c.pfx /p {} a.exe",
+        "set -Ux DB_PASSWORD {}",
+        "set --export DB_PASSWORD {}",
+        "tmux set-environment DB_PASSWORD {}",
+        "wp config set DB_PASSWORD {}",
+        "echo '::add-mask::{}'",
+        "##vso[task.setvariable variable=dbPassword;issecret=true]{}",
+        "ALTER USER 'me'@'host' IDENTIFIED WITH mysql_native_password BY '{}';",
+        "SELECT crypt('{}', gen_salt('bf'));",
+        "ACL SETUSER me on >{} ~* +@all",
+        "neo4j-admin dbms set-initial-password {}",
+        "valkey-cli -a {} ping",
+        "mycli -u me -p {}",
+        "db.changeUserPassword(\"me\", \"{}\")",
+        "pymysql.connect(\"host\", \"me\", \"{}\", \"db\")",
+        "new UsernamePasswordCredentials(\"me\", \"{}\")",
+        "signInWithEmailAndPassword(auth, \"me@host.test\", \"{}\")",
+        "create_superuser('me', 'me@host.test', '{}')",
+        "bcrypt.hashSync('{}', 10)",
+        "generate_password_hash(\"{}\")",
+        "etcdctl --user me:{} get a",
+        "ab -A me:{} -n 10 https://host.test/",
+        "websocat --basic-auth me:{} wss://host.test",
+        "java -jar jenkins-cli.jar -auth me:{} who-am-i",
+        "net ads join -U admin%{}",
+        "echo -e \"{}\\n{}\" | passwd me",
+        "printf '{}\\n{}\\n' | smbpasswd -a -s me",
+        "yes {} | passwd me",
+        "echo {} | su -c id",
+        "echo {} | sshfs -o password_stdin me@h:/ /m",
+        "echo -n 'me:{}' | base64",
+        "openssl passwd -6 {}",
+        "openssl passwd -1 -salt xyz {}",
+        "mkpasswd -m sha-512 {}",
+        "ssh-keygen -t rsa -b 4096 -N \"{}\" -f key",
+        "security create-keychain -p {} build.keychain",
+        "security set-key-partition-list -S apple: -k {} build.keychain",
+        "skopeo login -u me -p {} host.test",
+        "ldapwhoami -D cn=me -w {}",
+        "pdftk in.pdf input_pw {} output out.pdf",
+        "aws ssm put-parameter --name /db/pw --value {} --type SecureString",
+        "{\"ARN\": \"a\", \"SecretString\": \"{}\"}",
+        "account default\nuser me\npassword {}\n",
+        "<keyMaterial>{}</keyMaterial>",
+        "tacacs-server key {}",
+        "crypto isakmp key {} address 192.0.2.1",
+        "username admin and password {}",
+        "the pass is {}",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    let (hash, encoded) = ("4f1d9b7a3c5e8206b9d4f1a7c3e58012", "AG1lAFZxOHJUMm1aeDRLcA==");
+    assert_removed(&format!("me:500:aad3b435b51404eeaad3b435b51404ee:{hash}:::"), hash);
+    assert_removed(&format!("AUTH PLAIN {encoded}\r\n"), encoded);
+    assert_removed(&format!("userPassword: {{SSHA}}{}==", noise(990, 38)), &noise(990, 38));
+    for text in [
+        "::add-mask::***",
+        "##vso[task.setvariable variable=version;isOutput=true]Vq8rT2mZx4Kp",
+        "250-AUTH PLAIN CRAM-MD5 LOGIN",
+        "ssh-keygen -s ca -I id -n me2x,host3y key.pub",
+        "ssh-keygen -t ed25519 -N \"\" -f id2x",
+        "echo \"hello2x\" | base64",
+        "cat users2x | su me",
+        "create_user(db, \"bob\", \"bob2@host.test\")",
+        "aws ssm put-parameter --name a --value Vq8rT2mZx4Kp --type String",
+        "called reset_password by admin2x",
+        "openssl passwd -6 -stdin",
+        "poll until all pass test2x",
+        "skopeo inspect -p Kq7wRt5z9",
+        "cf set-env app LOG_LEVEL debug2x",
+        "hashSync(password2x, 10)",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
 /// Regression: passwords as long as the keys of some services stayed.
 #[test]
 fn a_password_in_a_sentence_may_have_any_length() {
