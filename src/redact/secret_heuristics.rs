@@ -369,7 +369,7 @@ fn word_length(text: &[u8]) -> usize {
 
 /// Returns whether a word can be pronounced: at least a sixth of its letters are vowels, and at
 /// most four in a row are not.
-fn is_pronounceable(word: &[u8]) -> bool {
+pub(super) fn is_pronounceable(word: &[u8]) -> bool {
     let vowel =
         |byte: &u8| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
     let vowels = word.iter().filter(|byte| vowel(byte)).count();

@@ -112,6 +112,23 @@ fn the_page_says_which_passwords_are_found() {
     }
 }
 
+/// Regression: a password that a service made for one program has neither digits nor capitals.
+#[test]
+fn a_password_for_one_program_is_found() {
+    for (text, kinds) in [
+        ("SMTP_PASSWORD=\"qzxv jkpw ntbr hmsd\"", 1),
+        ("EMAIL_HOST_PASSWORD = 'qzxv jkpw ntbr hmsd'", 1),
+        ("SMTP_PASSWORD=qzxvjkpwntbrhmsd\n", 1),
+        ("xcrun notarytool submit a.zip --password qzxv-jkpw-ntbr-hmsd", 1),
+        ("password = \"your pass word here\"", 0),
+        ("SMTP_PASSWORD=\"abcd efgh ijkl mnop\"", 0),
+        ("SMTP_PASSWORD=xxxx-xxxx-xxxx-xxxx", 0),
+        ("DB_PASSWORD=thepasswordthere", 0),
+    ] {
+        assert_eq!(kinds_in(text, TextForm::Plain).len(), kinds, "{text}");
+    }
+}
+
 /// Names, types, code and placeholders where a password could be are not redacted.
 #[test]
 fn text_that_is_no_password_stays() {

@@ -172,7 +172,9 @@ pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
     is_sure
         && is_plain
         && (secret_heuristics::is_uuid(value) || secret_heuristics::is_hex_key(value))
-        || name == NameMeaning::Password && is_plain && is_passphrase(value)
+        || name == NameMeaning::Password
+            && is_plain
+            && (is_passphrase(value) || is_for_one_program(value))
         || is_plain
             && (!named.weak || is_strong(value))
             && is_generated(value, name, named.quoted || is_upper && !named.spaced)
@@ -196,6 +198,25 @@ pub(super) fn is_password(value: &[u8]) -> bool {
         || is_generated(value, NameMeaning::Password, true)
         || secret_heuristics::is_secret(value)
         || secret_heuristics::is_uuid(value)
+        || is_for_one_program(value)
+}
+
+/// Returns whether a value is a password that a service made for one program: 16 small letters,
+/// also in four groups, that cannot be pronounced: `qzxv jkpw ntbr hmsd`.
+fn is_for_one_program(value: &[u8]) -> bool {
+    const LETTERS: usize = 16;
+    const GROUP: usize = 4;
+    let is_grouped = || {
+        let mut groups = value.split(|byte| b" -".contains(byte));
+        value.len() == LETTERS + 3 && groups.all(|group| group.len() == GROUP)
+    };
+    if value.len() != LETTERS && !is_grouped() {
+        return false;
+    }
+    let letters: Vec<u8> = value.iter().copied().filter(u8::is_ascii_lowercase).collect();
+    letters.len() == LETTERS
+        && !secret_heuristics::is_pronounceable(&letters)
+        && !secret_heuristics::is_known_password(value)
 }
 
 /// Returns whether a value consists of words and a number: `horse-Battery-staple-Window42`.
