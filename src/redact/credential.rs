@@ -27,11 +27,13 @@ pub(super) enum CredentialKind {
     /// A line of a file of cookies, such as `curl -c` writes: seven fields between tabs.
     CookieLine,
     SessionName,
+    /// The rows of a query after the names of their columns.
+    Rows,
     Kubernetes,
 }
 
 /// Lower-case texts next to which there may be a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 58] = [
+pub(super) const HINTS: [(&str, CredentialKind); 62] = [
     ("bearer ", CredentialKind::Bearer),
     ("bearer, ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
@@ -85,6 +87,10 @@ pub(super) const HINTS: [(&str, CredentialKind); 58] = [
     ("connect.sid", CredentialKind::SessionName),
     ("laravel_session", CredentialKind::SessionName),
     ("asp.net_sessionid", CredentialKind::SessionName),
+    ("values (", CredentialKind::Rows),
+    ("values(", CredentialKind::Rows),
+    ("values\n", CredentialKind::Rows),
+    ("values\\n", CredentialKind::Rows),
     ("kind: secret", CredentialKind::Kubernetes),
     ("kind\":\"secret\"", CredentialKind::Kubernetes),
     ("kind\": \"secret\"", CredentialKind::Kubernetes),
@@ -135,6 +141,7 @@ pub(super) fn find(
         CredentialKind::Login
         | CredentialKind::Cookie
         | CredentialKind::CookieList
+        | CredentialKind::Rows
         | CredentialKind::Kubernetes => None,
     };
     found.map_or(CredentialMatch::Nothing, CredentialMatch::Secret)

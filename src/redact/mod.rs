@@ -20,6 +20,7 @@ mod name_cursor;
 mod named_value;
 mod private_key;
 mod program_secret;
+mod query_rows;
 mod redact_value;
 mod rescan;
 mod scan;

@@ -314,12 +314,16 @@ fn aws_secret(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let limit = end + DISTANCE;
     let mut at = end;
     while at < limit.min(text.len()) {
+        // The letter of an escape is not part of the key: the `\t` of a table in JSON.
+        let is_escape = text.get(at.wrapping_sub(1)) == Some(&b'\\')
+            && matches!(text.get(at), Some(b'n' | b'r' | b't'));
+        at += usize::from(is_escape);
         let length = run(text, at, 64, is_of_key);
         let value = text.get(at..at + length)?;
         let begins = at
             .checked_sub(1)
             .and_then(|at| text.get(at))
-            .is_none_or(|byte| !is_base64(*byte) || *byte == b'=');
+            .is_none_or(|byte| is_escape || !is_base64(*byte) || *byte == b'=');
         let mixed = value.iter().any(u8::is_ascii_uppercase)
             && value.iter().any(u8::is_ascii_lowercase)
             && value.iter().any(u8::is_ascii_digit);

@@ -444,6 +444,38 @@ fn passwords_of_more_commands_calls_and_protocols_are_found() {
     }
 }
 
+/// Regression: the name of a value in a row of a query is far before it, and the value stayed.
+#[test]
+fn a_value_in_a_row_of_a_query_is_found_by_the_name_of_its_column() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "INSERT INTO users (name, password) VALUES ('bob', '{}');",
+        "insert into `users` (`id`, `password`) values (1, 'k9'), (2, '{}'), (3, '{}')",
+        "INSERT INTO users(\"email\", \"pwd\")\n  VALUES\n  ('a@b.c', '{}'),\n  ('d@e.f', '{}');",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    let key = noise(992, 32);
+    assert_removed(&format!("INSERT INTO api (name, api_key) VALUES (N'x', N'{key}')"), &key);
+    for text in [
+        "INSERT INTO users (name, password) VALUES (?, ?)",
+        "INSERT INTO users (name, password) VALUES ('bob', 'password123')",
+        "INSERT INTO users (name, password_hash) VALUES ('Vq8rT2mZx4Kp', lower('Vq8rT2mZx4Kp'))",
+        "INSERT INTO posts (title, password) VALUES ('Vq8rT2mZx4Kp', NULL)",
+        "the values ('Vq8rT2mZx4Kp')",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+/// Regression: in JSON, the letter of the escaped tab before the key was taken for its first byte.
+#[test]
+fn a_secret_key_of_aws_is_found_in_a_table() {
+    let secret = noise(991, 40);
+    let row = format!("CREDENTIALS\tASIAQ3EGTR5VN7WZLK2P\t2024-01-15T10:30:00Z\t{secret}\n");
+    assert_removed(&row, &secret);
+}
+
 /// Regression: passwords as long as the keys of some services stayed.
 #[test]
 fn a_password_in_a_sentence_may_have_any_length() {

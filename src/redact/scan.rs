@@ -8,7 +8,7 @@ use super::token_shape::ScanMemory;
 use super::wrapped_token::{self, JoinedLines};
 use super::{
     SecretFinding, TextForm, byte_text, credential, dotted_token, kubernetes, named_value,
-    program_secret, secret_heuristics, short, unescaped_view, work_counter,
+    program_secret, query_rows, secret_heuristics, short, unescaped_view, work_counter,
 };
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -256,10 +256,14 @@ impl TextScan<'_> {
                     let login = credential::login(self.text, word.start, self.form);
                     indication_start = login.unwrap_or(indication_start);
                 }
+                if kind == credential::CredentialKind::Rows {
+                    indication_start = word.start.saturating_sub(query_rows::COLUMNS_BYTES);
+                }
                 match kind {
                     credential::CredentialKind::Login
                     | credential::CredentialKind::Cookie
                     | credential::CredentialKind::CookieList
+                    | credential::CredentialKind::Rows
                     | credential::CredentialKind::Kubernetes => self.several(kind, &word, all),
                     _ => self.surrounded(kind, &word, all),
                 }
@@ -431,6 +435,7 @@ impl TextScan<'_> {
                 self.cookies = word.start..end;
                 found
             }
+            credential::CredentialKind::Rows => query_rows::find(text, word.start, word.end),
             credential::CredentialKind::CookieList => {
                 let (found, end) = credential::cookie_list(text, word.end);
                 self.seen = word.start..end;

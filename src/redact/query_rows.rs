@@ -1,0 +1,109 @@
+//! Secrets among the values of a query, whose names are in the list of columns before them: `INSERT
+//! INTO users (name, password) VALUES ('me', 'SECRET')`.
+
+use super::byte_text::run;
+use super::{MAX_SECRET_BYTES, SecretFinding, named_value, secret_heuristics, short, work_counter};
+use std::ops::Range;
+
+/// Maximum length of the list of columns, in bytes.
+pub(super) const COLUMNS_BYTES: usize = 256;
+/// Maximum length of the values of a row, in bytes.
+const ROW_BYTES: usize = 1024;
+
+/// Returns the secrets in the rows after a hint, which is `values` and a bracket.
+pub(super) fn find(text: &[u8], start: usize, end: usize) -> Vec<SecretFinding> {
+    let columns = columns(text.get(start.saturating_sub(COLUMNS_BYTES)..start).unwrap_or_default());
+    let mut found = Vec::new();
+    // The hint ends with the bracket or with a line end before it.
+    let mut at = match text.get(end - 1) {
+        Some(b'(') => end,
+        _ => end + space(text, end) + 1,
+    };
+    if text.get(at - 1) != Some(&b'(') {
+        return found;
+    }
+    while !columns.is_empty() && at < end + MAX_SECRET_BYTES {
+        let Some((values, closed)) = row(text, at) else { break };
+        for &(column, kind) in &columns {
+            let Some(range) = values.get(column).cloned().flatten() else { continue };
+            let value = text.get(range.clone()).unwrap_or_default();
+            let is_secret = if kind == "password" {
+                value.len() >= 6 && short::is_password(value)
+            } else {
+                secret_heuristics::is_secret(value)
+            };
+            if is_secret {
+                found.push(SecretFinding { range, kind });
+            }
+        }
+        let comma = closed + space(text, closed);
+        let next = comma + 1 + space(text, comma + 1);
+        if text.get(comma) != Some(&b',') || text.get(next) != Some(&b'(') {
+            break;
+        }
+        at = next + 1;
+    }
+    found
+}
+
+/// Returns the numbers of the columns that have secrets, with the kinds of these. The text ends
+/// after the list of columns.
+fn columns(before: &[u8]) -> Vec<(usize, &'static str)> {
+    let mut list = before.trim_ascii_end();
+    while let Some(rest) = list.strip_suffix(b"\\n") {
+        list = rest.trim_ascii_end();
+    }
+    let Some(list) = list.strip_suffix(b")") else { return Vec::new() };
+    let Some(open) = list.iter().rposition(|byte| *byte == b'(') else { return Vec::new() };
+    let names = list.get(open + 1..).unwrap_or_default().split(|byte| *byte == b',');
+    let kinds = names.enumerate().filter_map(|(number, name)| {
+        let name = std::str::from_utf8(name).ok()?;
+        let is_around = |sign: char| sign.is_whitespace() || "\"'`[]\\".contains(sign);
+        Some((number, named_value::kind_of(name.trim_matches(is_around))?))
+    });
+    kinds.collect()
+}
+
+/// Returns the values of the row that begins at an offset, and the offset after its bracket. A
+/// value that is not in quotes is `None`.
+fn row(text: &[u8], from: usize) -> Option<(Vec<Option<Range<usize>>>, usize)> {
+    let row = text.get(from..text.len().min(from + ROW_BYTES))?;
+    let (mut values, mut value) = (Vec::new(), None);
+    let (mut at, mut depth) = (0, 0_usize);
+    loop {
+        match row.get(at)? {
+            b'\'' => {
+                let inside = row.get(at + 1..)?;
+                let length = inside.iter().position(|byte| *byte == b'\'')?;
+                // What a function makes of the text may be no secret.
+                if depth == 0 {
+                    value = Some(from + at + 1..from + at + 1 + length);
+                }
+                at += length + 1;
+            }
+            b'(' => depth += 1,
+            b')' if depth == 0 => break,
+            b')' => depth -= 1,
+            b',' if depth == 0 => values.push(value.take()),
+            _ => {}
+        }
+        at += 1;
+    }
+    work_counter::add(at);
+    values.push(value);
+    Some((values, from + at + 1))
+}
+
+/// Returns the length of the white space at an offset. A line end may be escaped.
+fn space(text: &[u8], at: usize) -> usize {
+    let mut length = 0;
+    loop {
+        let spaces = run(text, at + length, 64, |byte| byte.is_ascii_whitespace());
+        let is_escape =
+            text.get(at + length + spaces..).is_some_and(|rest| rest.starts_with(b"\\n"));
+        length += spaces + if is_escape { 2 } else { 0 };
+        if !is_escape || length > 128 {
+            return length;
+        }
+    }
+}
