@@ -47,7 +47,7 @@ pub(super) enum CommandPlace {
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 279] = [
+pub(super) const HINTS: [(&str, CommandPlace); 306] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -122,6 +122,33 @@ pub(super) const HINTS: [(&str, CommandPlace); 279] = [
     ("パスワード", CommandPlace::Label),
     ("비밀번호", CommandPlace::Label),
     ("key content", CommandPlace::Label),
+    ("heslo", CommandPlace::Label),
+    ("jelszó", CommandPlace::Label),
+    ("salasana", CommandPlace::Label),
+    ("kodeord", CommandPlace::Label),
+    ("passord", CommandPlace::Label),
+    ("adgangskode", CommandPlace::Label),
+    ("lozinka", CommandPlace::Label),
+    ("geslo", CommandPlace::Label),
+    ("slaptažodis", CommandPlace::Label),
+    ("mật khẩu", CommandPlace::Label),
+    ("kata sandi", CommandPlace::Label),
+    ("ωδικός", CommandPlace::Label),
+    ("πρόσβασης", CommandPlace::Label),
+    ("पासवर्ड", CommandPlace::Label),
+    ("كلمة المرور", CommandPlace::Label),
+    ("كلمة السر", CommandPlace::Label),
+    ("סיסמה", CommandPlace::Label),
+    ("รหัสผ่าน", CommandPlace::Label),
+    ("Şifre", CommandPlace::Label),
+    ("schlüsselinhalt", CommandPlace::Label),
+    ("contenu de la clé", CommandPlace::Label),
+    ("contenido de la clave", CommandPlace::Label),
+    ("conteúdo da chave", CommandPlace::Label),
+    ("contenuto chiave", CommandPlace::Label),
+    ("одержимое ключа", CommandPlace::Label),
+    ("关键内容", CommandPlace::Label),
+    ("主要なコンテンツ", CommandPlace::Label),
     (".fill(", CommandPlace::Input),
     (".type(", CommandPlace::Input),
     ("sendkeys(", CommandPlace::Input),
@@ -614,9 +641,9 @@ fn without_signs(text: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
 /// another sign.
 fn label(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     const SHORT_BYTES: usize = 3;
-    const JOINTS: [&str; 14] = [
-        "ist ", "lautet ", "est ", "es ", "é ", "to ", "is ", "är ", "는 ", "은 ", "是", "为",
-        "は", "：",
+    const JOINTS: [&str; 17] = [
+        "ist ", "lautet ", "est ", "es ", "é ", "to ", "is ", "är ", "er ", "je ", "είναι ", "는 ",
+        "은 ", "是", "为", "は", "：",
     ];
     let signs = |at: usize| at + run(text, at, 32, |byte| b" \t\"'`*:=|(\\".contains(&byte));
     let mut at = signs(end);
