@@ -791,6 +791,20 @@ fn the_second_form_of_a_token_of_a_service_is_found() {
     for token in all.into_iter().chain([&session, &mapbox, &letta]) {
         assert_removed(&format!("use {token} now"), token);
     }
+    let jwe = format!(
+        "eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..{}.{}.{}",
+        noise(993, 16),
+        noise(994, 80),
+        noise(995, 22)
+    );
+    let age = format!("AGE-SECRET-KEY-PQ-1{}", noise(996, 90).to_uppercase());
+    for token in [&jwe, &age] {
+        assert_removed(&format!("use {token} now"), token);
+    }
+    let (hook, deploy) = ("4f1d9b7a3c5e8206b9d4f1a7", noise(997, 10));
+    assert_removed(&format!("curl -d {{}} https://api.netlify.com/build_hooks/{hook}"), hook);
+    let address = "https://api.vercel.com/v1/integrations/deploy/prj_Ab3dEf6hIj9l";
+    assert_removed(&format!("curl {address}/{deploy}"), &deploy);
     // The length and the checksum at the end of a token belong to it.
     let gitlab = format!("glpat-{}.01.0r03gxo7b", noise(962, 27));
     assert_removed(&format!("use {gitlab} now"), "0r03gxo7b");
