@@ -10,6 +10,9 @@ pub(super) const COLUMNS_BYTES: usize = 256;
 /// Maximum length of the values of a row, in bytes.
 const ROW_BYTES: usize = 1024;
 
+/// The places of the values of a row; `None` for a value that is not in quotes.
+type RowValues = Vec<Option<Range<usize>>>;
+
 /// Returns the secrets in the rows after a hint, which is `values` and a bracket.
 pub(super) fn find(text: &[u8], start: usize, end: usize) -> Vec<SecretFinding> {
     let columns = columns(text.get(start.saturating_sub(COLUMNS_BYTES)..start).unwrap_or_default());
@@ -64,11 +67,10 @@ fn columns(before: &[u8]) -> Vec<(usize, &'static str)> {
     kinds.collect()
 }
 
-/// Returns the values of the row that begins at an offset, and the offset after its bracket. A
-/// value that is not in quotes is `None`.
-fn row(text: &[u8], from: usize) -> Option<(Vec<Option<Range<usize>>>, usize)> {
+/// Returns the values of the row that begins at an offset, and the offset after its bracket.
+fn row(text: &[u8], from: usize) -> Option<(RowValues, usize)> {
     let row = text.get(from..text.len().min(from + ROW_BYTES))?;
-    let (mut values, mut value) = (Vec::new(), None);
+    let (mut values, mut value) = (RowValues::new(), None);
     let (mut at, mut depth) = (0, 0_usize);
     loop {
         match row.get(at)? {
