@@ -43,7 +43,10 @@ pub(in crate::thread) fn evidence(object: &RawObject<'_>) -> FormatEvidence {
     let Some(role) = object.text("role") else { return FormatEvidence::None };
     let is_role =
         ["system", "developer", "user", "assistant", "tool", "function"].contains(&&*role);
-    let names = ["content", "tool_calls", "tool_call_id", "function_call", "refusal", "audio"];
+    let names = [
+        "content", "tool_calls", "toolCalls", "tool_call_id", "function_call", "functionCall",
+        "refusal", "audio",
+    ];
     if !is_role || !names.iter().any(|name| object.has(name)) {
         return FormatEvidence::None;
     }
@@ -79,7 +82,8 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     if found == FormatEvidence::Strong(MessageFormat::AiSdk) {
         return found;
     }
-    if object.get("tool_calls").is_some() {
+    let is_shown = matches!(found, FormatEvidence::Strong(_));
+    if object.get("tool_calls").is_some() || object.get("toolCalls").is_some() && !is_shown {
         // A message may have the same call in its content, in Anthropic's format. Then the other
         // messages decide.
         let both = found == FormatEvidence::Strong(MessageFormat::Anthropic);
@@ -89,7 +93,9 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     if role == "tool" || object.get("tool_call_id").is_some() {
         return FormatEvidence::Strong(MessageFormat::OpenaiChat);
     }
-    if role == "function" || object.has("function_call") || object.has("tool_calls") {
+    if role == "function"
+        || ["function_call", "functionCall", "tool_calls"].iter().any(|name| object.has(name))
+    {
         // The fields may be null beside blocks in another format.
         return match found {
             FormatEvidence::Strong(form) => FormatEvidence::Weak(form),
@@ -196,6 +202,14 @@ mod tests {
             (
                 r#"{"role":"assistant","tool_calls":[]}"#,
                 FormatEvidence::Strong(MessageFormat::OpenaiChat),
+            ),
+            (
+                r#"{"role":"assistant","toolCalls":[{"id":"a"}]}"#,
+                FormatEvidence::Strong(MessageFormat::OpenaiChat),
+            ),
+            (
+                r#"{"role":"assistant","content":[{"toolUse":{}}],"toolCalls":[{"id":"a"}]}"#,
+                FormatEvidence::Strong(MessageFormat::Bedrock),
             ),
             (
                 r#"{"role":"assistant","content":"","tool_calls":null}"#,

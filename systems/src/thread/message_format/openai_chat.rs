@@ -293,10 +293,13 @@ fn input_text(block: &RawObject<'_>) -> String {
     as_text(input).or_else(|| input.map(str::to_owned)).unwrap_or_default()
 }
 
-/// Makes `tool_calls` a list if it is a text with the list in it, as a column of a database holds
-/// it, or one call without a list. Returns whether it changed.
+/// Gives the calls of a message the field that they have in this API: other clients write the name
+/// of the field in camel case. Makes `tool_calls` a list if it is a text with the list in it, as a
+/// column of a database holds it, or one call without a list. Returns whether it changed.
 pub(super) fn list_calls(object: &mut RawObject<'_>) -> bool {
-    let Some(calls) = object.get("tool_calls").and_then(calls_as_list) else { return false };
+    let mut is_renamed = adopt(object, &["toolCalls"], "tool_calls");
+    is_renamed |= adopt(object, &["functionCall"], "function_call");
+    let Some(calls) = object.get("tool_calls").and_then(calls_as_list) else { return is_renamed };
     object.set("tool_calls", calls);
     true
 }
@@ -384,8 +387,7 @@ pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKin
         None => flat_tool(&entry)?,
     };
     if entry.object(kind).is_none() {
-        entry.remove("name");
-        for name in ARGUMENTS {
+        for name in NAMES.iter().chain(&ARGUMENTS) {
             entry.remove(name);
         }
         fault = Some(FaultKind::MalformedCall);
@@ -412,9 +414,12 @@ pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKin
     Some((call, repaired))
 }
 
+/// The fields in which a call that is flat has the name of its tool.
+const NAMES: [&str; 3] = ["name", "toolName", "tool_name"];
+
 /// Returns the function of an entry that has the name and the arguments next to its id.
 fn flat_tool(entry: &RawObject<'_>) -> Option<String> {
-    let name = nonempty_text(entry, "name")?;
+    let name = NAMES.iter().find_map(|field| nonempty_text(entry, field))?;
     let arguments = ARGUMENTS.iter().find_map(|name| entry.get(name));
     let arguments = as_text(arguments).or_else(|| arguments.map(str::to_owned))?;
     Some(format!(r#"{{"name":{},"arguments":{arguments}}}"#, quoted(&name)))

@@ -21,7 +21,9 @@ pub(super) fn lost_role(
         MessageFormat::Plain | MessageFormat::OpenaiChat if has("tool_call_id") => {
             Some(("role", "tool"))
         }
-        MessageFormat::Plain | MessageFormat::OpenaiChat if has("tool_calls") => {
+        MessageFormat::Plain | MessageFormat::OpenaiChat
+            if has("tool_calls") || has("toolCalls") =>
+        {
             Some(("role", "assistant"))
         }
         MessageFormat::LangchainFlat if has("tool_call_id") => Some(("type", "tool")),

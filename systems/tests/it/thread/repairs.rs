@@ -361,6 +361,33 @@ fn calls_that_are_not_in_a_list_are_put_into_one() {
     }
 }
 
+/// Regression: the call was removed, and its result became a text. Clients in TypeScript and the
+/// protocol AG-UI write such messages.
+#[test]
+fn calls_in_a_field_in_camel_case_are_kept() {
+    let call = chat_call("a", "{}");
+    let flat = json!({"toolCallId": "a", "toolName": "f", "args": {}});
+    let asks = json!({"role": "assistant", "tool_calls": [call]});
+    for given in [
+        json!({"role": "assistant", "toolCalls": [call]}),
+        json!({"role": "assistant", "toolCalls": [flat]}),
+        json!({"role": "assistant", "tool_calls": [flat]}),
+        json!({"toolCalls": [call]}),
+    ] {
+        let result = json!({"role": "tool", "toolCallId": "a", "content": "r"});
+        let (out, faults) = sanitized("openai_chat", &[user("hi"), given, result]);
+        assert_eq!(out[1]["tool_calls"], asks["tool_calls"]);
+        assert_eq!((&out[1]["role"], &out[2]), (&asks["role"], &tool("a", "r")), "{faults:?}");
+    }
+    let asks = json!({"role": "assistant", "content": "", "toolCalls": [call]});
+    let (out, faults) = sanitized("openai_chat", &[user("hi"), asks, user("go on")]);
+    assert_eq!((&out[2]["role"], out.len()), (&json!("tool"), 4));
+    assert_eq!(faults[1], "message 1: a call without a result a: a result is inserted");
+    let asks = json!({"role": "assistant", "functionCall": {"name": "f", "arguments": "{}"}});
+    let (out, _) = sanitized("openai_chat", &[user("hi"), asks]);
+    assert_eq!(out[1]["function_call"]["name"], "f");
+}
+
 /// Regression: the results were matched by their order, so each call got the result of the other.
 #[test]
 fn results_of_one_id_belong_to_the_calls_of_the_tools_that_they_name() {
