@@ -45,8 +45,8 @@ impl HistoryDocument {
     ///
     /// A crash can leave NUL bytes and incomplete lines. NUL bytes at the ends of the text and of
     /// lines are ignored. In JSON Lines, a line can have several messages, with or without commas
-    /// between them. What is not JSON is kept: [`sanitize_history`](super::sanitize_history)
-    /// removes it.
+    /// between them, and a message can have several lines if all of the text is JSON. What is not
+    /// JSON is kept: [`sanitize_history`](super::sanitize_history) removes it.
     ///
     /// # Errors
     /// [`InvalidHistory`] if the text is none of these.
@@ -76,10 +76,13 @@ impl HistoryDocument {
             let messages = vec![compact(text).into_owned()];
             return Ok(Self { shape: HistoryLayout::Lines(Vec::new()), messages });
         }
-        let lines = (1..).zip(whole.lines().map(trimmed)).flat_map(|(number, line)| {
-            values_in(line).into_iter().map(move |json| (number, json.to_owned()))
+        let (numbers, messages) = whole_values(text).unwrap_or_else(|| {
+            let lines = (1..).zip(whole.lines().map(trimmed));
+            let parts = lines.flat_map(|(number, line)| {
+                values_in(line).into_iter().map(move |json| (number, json.to_owned()))
+            });
+            parts.unzip()
         });
-        let (numbers, messages): (Vec<usize>, Vec<String>) = lines.unzip();
         if !messages.iter().any(|line| RawObject::parse(line).is_some()) {
             return Err(InvalidHistory(
                 "no line of it is a message: give a JSON list of messages, or one message a line"
@@ -145,38 +148,87 @@ impl HistoryDocument {
     }
 }
 
-/// The maximum number of parts of a line that are not JSON: each costs a pass over the rest of the
-/// line.
-const MAX_BROKEN_PARTS: usize = 16;
+/// Returns the JSON values of this text, each on one line, and no numbers of lines; `None` if it
+/// has anything else. Other programs write one value after another, each on several lines.
+fn whole_values(text: &str) -> Option<(Vec<usize>, Vec<String>)> {
+    let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let messages = values.map(|value| Some(compact(value.ok()?.get()).into_owned()));
+    Some((Vec::new(), messages.collect::<Option<_>>()?))
+}
+
+/// How many times the length of a line may be read in search of its messages, where the line is
+/// broken.
+const MAX_PASSES: usize = 16;
 
 /// Returns the JSON values in a line: several if line breaks between messages were lost, or if an
 /// incomplete message is before a whole one. What is not JSON is a part of its own.
 fn values_in(line: &str) -> Vec<&str> {
-    const BEGIN: &str = "{\"role\"";
     let mut found = Vec::new();
-    let mut broken = 0;
+    let mut effort = MAX_PASSES * line.len();
     let mut rest = line;
     while !rest.is_empty() {
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
-        let end = match values.next() {
-            Some(Ok(_)) => values.byte_offset(),
-            _ => {
-                broken += 1;
-                let mut begins = rest.match_indices(BEGIN).map(|(at, _)| at);
-                let next = begins.find(|at| *at > 0).filter(|_| broken < MAX_BROKEN_PARTS);
-                next.unwrap_or(rest.len())
-            }
-        };
+        let end = value_end(rest).unwrap_or_else(|read| {
+            effort = effort.saturating_sub(read);
+            next_message(rest, read, &mut effort).unwrap_or(rest.len())
+        });
         let (value, after) = rest.split_at(end);
         found.push(value);
-        rest = after.trim_start_matches(|next: char| next == ',' || next.is_whitespace());
+        rest = after.trim_start_matches(|next: char| next == ',' || is_filler(next));
     }
     found
 }
 
-/// Returns the text without white space and NUL bytes at its ends.
+/// Returns the length of the JSON value at the beginning of this line, or how many bytes were read
+/// to find that there is none: one more than the bytes of the line if it only ends too early.
+fn value_end(line: &str) -> Result<usize, usize> {
+    let mut values = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
+    match values.next() {
+        Some(Ok(_)) => Ok(values.byte_offset()),
+        Some(Err(error)) if error.is_eof() => Err(line.len() + 1),
+        Some(Err(error)) => Err(error.column().max(1)),
+        None => Ok(line.len()),
+    }
+}
+
+/// Returns where the first whole message begins in this line, which begins with an incomplete one
+/// and is no JSON from the byte `broken` on. `effort` is the number of bytes that may be read in
+/// vain.
+fn next_message(line: &str, broken: usize, effort: &mut usize) -> Option<usize> {
+    let mut from = 1;
+    for (at, _) in line.match_indices('{') {
+        if at < from {
+            continue;
+        }
+        if *effort == 0 {
+            break;
+        }
+        match value_end(&line[at..]) {
+            Ok(length) => {
+                // An object that ends before the line is broken is a part of the first message.
+                from = at + length;
+                let is_after = line.starts_with('{') && from > broken;
+                let has_role =
+                    || RawObject::parse(&line[at..from]).is_some_and(|object| object.has("role"));
+                if is_after || has_role() {
+                    return Some(at);
+                }
+            }
+            Err(read) => *effort = effort.saturating_sub(read),
+        }
+    }
+    None
+}
+
+/// Returns whether a character can be between two messages and is no part of them: white space, a
+/// NUL byte of a crash, the mark at the beginning of a file that was joined to another one, or the
+/// mark at the beginning of a record.
+fn is_filler(next: char) -> bool {
+    matches!(next, '\0' | '\u{1e}' | '\u{feff}') || next.is_whitespace()
+}
+
+/// Returns the text without white space, NUL bytes and marks at its ends.
 fn trimmed(text: &str) -> &str {
-    text.trim_matches(|next: char| next == '\0' || next.is_whitespace())
+    text.trim_matches(is_filler)
 }
 
 /// Returns at most 200 characters of a message's content, for display.
@@ -248,6 +300,12 @@ mod tests {
             ("\u{feff}[{\"a\":1}]\n\0", 1, "[{\"a\":1}]\n"),
             ("\0\0", 0, ""),
             ("{\n \"a\":\n 1}", 1, "{\"a\":1}\n"),
+            ("{\n \"a\": 1\n}\n{\n \"b\":\n 2}", 2, "{\"a\":1}\n{\"b\":2}\n"),
+            (
+                "{\"a\":1}\n\u{feff}{\"b\":2}\n\u{1e}{\"c\":3}",
+                3,
+                "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n",
+            ),
             ("{\"a\":1}{\"b\":2}\n{\"c\":3},\n", 3, "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n"),
             ("{\"a\":1}\n{\"torn{\"role\":2}", 3, "{\"a\":1}\n{\"torn\n{\"role\":2}\n"),
             (
@@ -267,10 +325,39 @@ mod tests {
     /// Each incomplete message cost a pass over the rest of the line.
     #[test]
     fn a_line_of_many_incomplete_messages_is_read_in_linear_time() {
-        let line = "{\"role\":".repeat(200_000);
-        let found = values_in(&line);
-        assert_eq!(found.len(), MAX_BROKEN_PARTS);
-        assert_eq!(found.concat(), line);
+        for part in ["{\"role\":", "{\"a\":[{\"role\":1},", "{\"a\":{},\"b\":["] {
+            let line = part.repeat(20_000);
+            let found = values_in(&line);
+            assert!(found.len() < 3 * MAX_PASSES, "{part}");
+            assert_eq!(found.concat().replace(',', ""), line.replace(',', ""), "{part}");
+        }
+    }
+
+    /// Regression: only a message that begins with its role was found, and any other was lost.
+    #[test]
+    fn a_whole_message_after_an_incomplete_one_is_kept_whatever_its_first_field_is() {
+        for (torn, message) in [
+            (r#"{"role":"assistant","con"#, r#"{"role":"user","content":"x"}"#),
+            (r#"{"type":"ai","content":"hal"#, r#"{"type":"tool","tool_call_id":"a"}"#),
+            (r#"{"content":"hal"#, r#"{"content":"if (x) {","role":"user"}"#),
+            (r#"{ "id" : "1", "#, r#"{ "id" : "2", "role" : "user", "content" : "x" }"#),
+            (r#"{"content":[{"text":"a"},{"text":"b"},{"te"#, r#"{"type":"f","input":{}}"#),
+            (r#"{"tool_calls":[{"type":"tool_call","args":{}}],"#, r#"{"type":"tool"}"#),
+            ("INFO ", r#"{"role":"user","content":"{}"}"#),
+        ] {
+            let line = format!("{torn}{message}");
+            assert_eq!(values_in(&line), [torn, message]);
+            let line = format!("{torn}{message}\0\0{message}");
+            assert_eq!(values_in(&line), [torn, message, message]);
+        }
+        // What is in an incomplete message, or in a line of another kind, is no message.
+        for line in [
+            r#"{"type":"ai","content":[{"type":"text","text":"a"}"#,
+            r#"{"type":"ai","tool_calls":[{"name":"f","args":{"a":{}}"#,
+            r#"INFO {"event":"e","message":"m"}"#,
+        ] {
+            assert_eq!(values_in(line), [line]);
+        }
     }
 
     #[test]
