@@ -42,7 +42,7 @@ impl ImageForm {
     /// Returns a file of another API in this form.
     fn converted_file(self, block: &RawObject<'_>) -> Option<String> {
         let (form, name, address) = file(block)?;
-        if form == self {
+        if form == Some(self) {
             return None;
         }
         let (name, data) = (quoted(name.as_deref().unwrap_or("document.pdf")), quoted(&address));
@@ -65,17 +65,20 @@ impl ImageForm {
     }
 }
 
-/// Returns the form of a file, its name, and its address: a URL, which may contain the file.
-fn file(block: &RawObject<'_>) -> Option<(ImageForm, Option<String>, String)> {
+/// Returns the form of a file, `None` for one that no API takes as it is; its name; and its
+/// address: a URL, which may contain the file.
+fn file(block: &RawObject<'_>) -> Option<(Option<ImageForm>, Option<String>, String)> {
     let text = |object: &RawObject<'_>, name: &str| object.text(name).map(Cow::into_owned);
     let (form, name, address) = match &*block.text("type")? {
-        "file" => {
-            let file = block.object("file")?;
-            (ImageForm::Chat, text(&file, "filename"), text(&file, "file_data")?)
-        }
+        "file" => match block.object("file") {
+            Some(file) => {
+                (Some(ImageForm::Chat), text(&file, "filename"), text(&file, "file_data")?)
+            }
+            None => (None, text(block, "filename"), own_address(block)?),
+        },
         "input_file" => {
             let address = text(block, "file_data").or_else(|| text(block, "file_url"))?;
-            (ImageForm::Responses, text(block, "filename"), address)
+            (Some(ImageForm::Responses), text(block, "filename"), address)
         }
         "document" => {
             let source = block.object("source")?;
@@ -86,19 +89,37 @@ fn file(block: &RawObject<'_>) -> Option<(ImageForm, Option<String>, String)> {
                 }
                 None => return None,
             };
-            (ImageForm::Anthropic, text(block, "title"), address)
+            (Some(ImageForm::Anthropic), text(block, "title"), address)
         }
         _ => return None,
     };
-    let is_known = [DATA, "https://", "http://"].iter().any(|begin| address.starts_with(begin));
-    is_known.then_some((form, name, address))
+    is_address(&address).then_some((form, name, address))
 }
 
 /// The beginning of an address that contains its data.
 const DATA: &str = "data:";
 
-/// Returns the form of an image, `None` for that of MCP and for one that no API takes as it is; and
-/// its address: a URL, which may contain the image.
+fn is_address(given: &str) -> bool {
+    [DATA, "https://", "http://"].iter().any(|begin| given.starts_with(begin))
+}
+
+/// Returns the address of an image or a file that has it, or its data in base64, in a field of its
+/// own, as in MCP, LangChain, the AI SDK and Transformers.
+fn own_address(block: &RawObject<'_>) -> Option<String> {
+    const FIELDS: [&str; 5] = ["url", "data", "base64", "image", "source"];
+    const TYPES: [&str; 4] = ["mimeType", "mime_type", "mediaType", "media_type"];
+    let given = FIELDS.iter().find_map(|name| block.text(name))?;
+    if is_address(&given) {
+        return Some(given.into_owned());
+    }
+    let is_data = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte);
+    let named = TYPES.iter().find_map(|name| block.text(name));
+    let kind = named.as_deref().or_else(|| shown_type(&given))?;
+    given.bytes().all(is_data).then(|| within(kind, &given))
+}
+
+/// Returns the form of an image, `None` for one that no API takes as it is; and its address: a URL,
+/// which may contain the image.
 fn address(block: &RawObject<'_>) -> Option<(Option<ImageForm>, String)> {
     match &*block.text("type")? {
         "image_url" => match block.object("image_url") {
@@ -111,8 +132,7 @@ fn address(block: &RawObject<'_>) -> Option<(Option<ImageForm>, String)> {
         },
         "image" => {
             let Some(source) = block.object("source") else {
-                let url = within(&block.text("mimeType")?, &block.text("data")?);
-                return Some((None, url));
+                return Some((None, own_address(block)?));
             };
             if let Some(url) = source.text("url") {
                 let is_web = !url.starts_with(DATA);
@@ -124,6 +144,10 @@ fn address(block: &RawObject<'_>) -> Option<(Option<ImageForm>, String)> {
             let is_refused = given.as_deref() != Some(kind) || kind == "image/jpg";
             let is_refused = is_refused || data.starts_with(DATA);
             Some(((!is_refused).then_some(ImageForm::Anthropic), within(kind, &data)))
+        }
+        "file" if block.object("file").is_none() => {
+            let address = own_address(block)?;
+            address.starts_with("data:image/").then_some((None, address))
         }
         _ => None,
     }

@@ -427,6 +427,14 @@ fn an_image_of_another_api_gets_the_form_of_the_thread() {
     let source = json!({"type": "base64", "media_type": "image/png", "data": "AA=="});
     let block = json!({"type": "image", "source": source});
     let mcp = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+    // The AI SDK, Transformers, and two versions of LangChain.
+    let of_frameworks = [
+        json!({"type": "image", "image": "AA==", "mediaType": "image/png"}),
+        json!({"type": "file", "data": data, "mediaType": "image/png"}),
+        json!({"type": "image", "url": data}),
+        json!({"type": "image", "source_type": "base64", "data": "AA==", "mime_type": "image/png"}),
+        json!({"type": "image", "base64": "AA==", "mime_type": "image/png"}),
+    ];
     let says = |image: &Value| json!({"role": "user", "content": [image]});
     let asks = json!({"role": "assistant", "content": null, "tool_calls": [chat_call("a", "{}")]});
     let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
@@ -439,13 +447,17 @@ fn an_image_of_another_api_gets_the_form_of_the_thread() {
         ("anthropic", block.clone(), vec![used.clone(), result(json!("r"))]),
     ];
     for (form, right, rest) in &histories {
-        for given in [&chat(data), &item(data), &block, &mcp] {
+        for given in [&chat(data), &item(data), &block, &mcp].into_iter().chain(&of_frameworks) {
             let history = [vec![says(given)], rest.clone()].concat();
             let (out, faults) = sanitized(form, &history);
             assert_eq!(out[0], says(right), "{form}");
             assert_eq!(faults.len(), usize::from(given != right), "{form}: {faults:?}");
         }
     }
+    // A path is no data.
+    let path = says(&json!({"type": "image", "image": "a.png", "mediaType": "image/png"}));
+    let (out, _) = sanitized("anthropic", &[path, used.clone(), result(json!("r"))]);
+    assert!(out[0]["content"][0]["text"].as_str().is_some_and(|said| said.contains("a.png")));
     let whole = [says(&block), json!({"role": "assistant", "content": "x"})];
     assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
     // An address, and images in results.
@@ -876,6 +888,8 @@ fn a_file_of_another_api_gets_the_form_of_the_thread() {
     let item = json!({"type": "input_file", "filename": "a.pdf", "file_data": data});
     let source = json!({"type": "base64", "media_type": "application/pdf", "data": "AA=="});
     let block = json!({"type": "document", "source": source, "title": "a.pdf"});
+    let sdk = json!({"type": "file", "data": "AA==", "mediaType": "application/pdf", "filename": "a.pdf"});
+    let langchain = json!({"type": "file", "base64": "AA==", "mime_type": "application/pdf", "filename": "a.pdf"});
     let says = |file: &Value| json!({"role": "user", "content": [file]});
     let asks = json!({"role": "assistant", "content": null, "tool_calls": [chat_call("a", "{}")]});
     let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]});
@@ -887,7 +901,7 @@ fn a_file_of_another_api_gets_the_form_of_the_thread() {
         ("openai_responses", &item, [call, output]),
         ("anthropic", &block, [used, result]),
     ] {
-        for given in [&chat, &item, &block] {
+        for given in [&chat, &item, &block, &sdk, &langchain] {
             let history = [vec![says(given)], rest.to_vec()].concat();
             let (out, faults) = sanitized(form, &history);
             assert_eq!(out[0], says(right), "{form}");
