@@ -59,7 +59,7 @@ impl CallResultPairs {
     /// - If a call has several results, the first one counts, unless it only says that no result
     ///   was recorded.
     /// - In items of the Responses API, a result may belong to a call of another kind with its id
-    ///   if that call has no other result.
+    ///   if that call has no other result; and so may a result with the id of the item of a call.
     /// - A result without an id belongs to the group of calls directly before it: to the call whose
     ///   id its message has as its own, to a call of the same tool or, if equally many calls and
     ///   results are left, to the call at the same place.
@@ -73,6 +73,7 @@ impl CallResultPairs {
         pairs.assign_anywhere(checked, &early);
         if form == MessageFormat::OpenaiResponses {
             pairs.by_id_of_another_kind(checked);
+            pairs.by_id_of_item(checked);
         }
         for group in &groups {
             pairs.by_own_id(checked, group);
@@ -253,6 +254,28 @@ impl CallResultPairs {
                     calls.remove(&call);
                     self.assign(call, at);
                 }
+            }
+        }
+    }
+
+    /// Assigns the results without a call to unanswered calls before them whose item has the id
+    /// that the result has as the id of the call: the two ids of an item are easily confused.
+    fn by_id_of_item(&mut self, checked: &[CheckedMessage<'_>]) {
+        let mut open: HashMap<&str, PartPosition> = HashMap::new();
+        for (index, one) in checked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
+            for (place, answer) in one.answers.iter().enumerate() {
+                let is_lone = self.answers[index][place] == PairAssignment::Nothing;
+                let call = open.get(answer.id.as_str()).copied().filter(|_| is_lone);
+                let takes = |at: &PartPosition| checked[at.0].calls[at.1].kind.takes_result(answer);
+                if let Some(call) = call.filter(takes) {
+                    open.remove(answer.id.as_str());
+                    self.assign(call, (index, place));
+                }
+            }
+            if let Some(id) = one.id.as_deref()
+                && self.calls[index].first() == Some(&PairAssignment::Nothing)
+            {
+                open.insert(id, (index, 0));
             }
         }
     }

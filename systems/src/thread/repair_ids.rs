@@ -182,6 +182,7 @@ fn new_result_ids(
                 () if !differs => FaultKind::MalformedResult,
                 () if answer.id.is_empty() => FaultKind::MissingId,
                 () if !form.id_rule().accepts(&answer.id) => FaultKind::RefusedId,
+                () if answer.id != *old => FaultKind::MismatchedResult,
                 () => FaultKind::DoubledCall,
             };
             let remedy = if differs { Remedy::Renamed } else { Remedy::Changed };

@@ -53,6 +53,25 @@ fn a_result_of_another_type_than_its_call_is_converted() {
     assert!(Value::from(out).to_string().contains("computer_screenshot"));
 }
 
+/// Regression: the call was reported without a result, and its real result became a text: "No tool
+/// call found for function call output with call_id fc_1".
+#[test]
+fn a_result_with_the_id_of_the_item_of_its_call_belongs_to_this_call() {
+    let call = |id: &str, call_id: &str| json!({"type": "function_call", "id": id, "call_id": call_id, "name": "f", "arguments": "{}"});
+    let result = |id: &str, content: &str| json!({"type": "function_call_output", "call_id": id, "output": content});
+    let calls = [call("fc_1", "a"), call("fc_2", "b")];
+    let given = [result("fc_2", "rb"), result("fc_1", "ra")];
+    let (out, faults) = sanitized("openai_responses", &[calls.clone(), given].concat());
+    assert_eq!(out, [calls.clone(), [result("b", "rb"), result("a", "ra")]].concat());
+    let fault =
+        "message 2: a result that names another type or tool than its call fc_2: given another id";
+    assert_eq!(faults[0], fault);
+    // A result with the id of the call has precedence.
+    let given = [result("fc_1", "another"), result("a", "ra"), result("b", "rb")];
+    let (out, faults) = sanitized("openai_responses", &[&calls[..], &given].concat());
+    assert!(out.contains(&given[1]) && faults.len() == 1, "{out:#?}");
+}
+
 /// Regression: the call was reported without a result, and its real result became a text.
 #[test]
 fn gemini_results_without_ids_belong_to_their_calls_by_order() {
