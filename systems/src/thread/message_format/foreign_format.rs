@@ -27,7 +27,13 @@ pub(super) fn foreign(object: &RawObject<'_>) -> Option<&'static str> {
         () if has("role") && object.list("blocks").is_some() => "a message of LlamaIndex",
         () if has("role") && object.list("items").is_some() => "a message of Semantic Kernel",
         () if has("role") && object.text("message").is_some() => "a message of Cohere",
-        () if kind.is_empty() && has("role") && holds_calls(object, "additional_kwargs") => {
+        () if kind.is_empty()
+            && has("role")
+            && holds_any(object, "additional_kwargs", &["tool_calls", "tool_call_id"]) =>
+        {
+            "a message of LlamaIndex"
+        }
+        () if has("role") && holds_any(object, "options", &["toolCall", "toolResult"]) => {
             "a message of LlamaIndex"
         }
         () if has("role") && object.list("tool_responses").is_some() => "a message of AutoGen",
@@ -55,12 +61,10 @@ fn of_parts(object: &RawObject<'_>) -> Option<&'static str> {
     })
 }
 
-/// Returns whether this field has the calls or the call id of a message.
-fn holds_calls(object: &RawObject<'_>, field: &str) -> bool {
+/// Returns whether this field is an object that has one of these fields.
+fn holds_any(object: &RawObject<'_>, field: &str, names: &[&str]) -> bool {
     let more = object.object(field);
-    more.is_some_and(|more| {
-        ["tool_calls", "tool_call_id"].iter().any(|name| more.get(name).is_some())
-    })
+    more.is_some_and(|more| names.iter().any(|name| more.get(name).is_some()))
 }
 
 /// Describes a message by a block of its content: the blocks of version 4 of the AI SDK, which has
@@ -78,6 +82,16 @@ fn of_content(object: &RawObject<'_>) -> Option<&'static str> {
         };
         match () {
             () if old => Some("a CoreMessage of version 4 of the Vercel AI SDK"),
+            // The parts of a UIMessage as content.
+            () if part.has("toolInvocation") || is_tool_part(&kind) && part.has("state") => {
+                Some(UI_MESSAGE)
+            }
+            () if is_role
+                && kind.is_empty()
+                && MEDIA.iter().any(|name| part.text(name).is_some()) =>
+            {
+                Some("a message of DashScope")
+            }
             () if part.object("document").is_some() && kind == "document" => {
                 Some("a message of Cohere")
             }
@@ -88,6 +102,14 @@ fn of_content(object: &RawObject<'_>) -> Option<&'static str> {
             () => None,
         }
     })
+}
+
+/// The fields in which DashScope has the address of a file.
+const MEDIA: [&str; 3] = ["image", "audio", "video"];
+
+/// Returns whether this is the type of a part with a call in a UIMessage of the AI SDK.
+fn is_tool_part(kind: &str) -> bool {
+    kind.starts_with("tool-") || kind == "dynamic-tool"
 }
 
 /// Returns whether a block is a call or a result in a form of none of the supported APIs: by its

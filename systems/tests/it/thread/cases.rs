@@ -91,6 +91,24 @@ fn an_unknown_form_is_refused_with_a_description() {
             "0: a message of AutoGen",
         ),
         (
+            vec![
+                json!({"role": "user", "content": "r", "options": {"toolResult": {"id": "c", "result": "r"}}}),
+            ],
+            "0: a message of LlamaIndex",
+        ),
+        (
+            vec![
+                json!({"role": "assistant", "content": [{"type": "tool-f", "toolCallId": "c", "state": "output-available", "output": "r"}]}),
+            ],
+            "0: a UIMessage of the Vercel AI SDK",
+        ),
+        (
+            vec![
+                json!({"role": "user", "content": [{"image": "https://example.org/a.png"}, {"text": "hi"}]}),
+            ],
+            "0: a message of DashScope",
+        ),
+        (
             vec![json!({"role": "user", "content": {"format": 2, "parts": [{"type": "text"}]}})],
             "0: a message of Mastra",
         ),
