@@ -118,8 +118,11 @@ pub(in crate::thread) fn holds_message(json: &str) -> bool {
 }
 
 fn holds_message_within(json: &str, depth: usize) -> bool {
-    const FIELDS: [&str; 9] =
-        ["content", "parts", "output", "result", "response", "text", "value", "message", "error"];
+    // LangChain has `repr` in the dump of a message that it cannot dump otherwise.
+    const FIELDS: [&str; 10] = [
+        "content", "parts", "output", "result", "response", "text", "value", "message", "error",
+        "repr",
+    ];
     let Some(object) = RawObject::parse(json) else {
         let Some(inner) = depth.checked_sub(1) else { return true };
         let items = list(json).unwrap_or_default();

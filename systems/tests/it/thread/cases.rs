@@ -127,6 +127,13 @@ fn an_unknown_form_is_refused_with_a_description() {
             vec![user("hi"), json!({"role": "assistant", "text": "hello"})],
             "1: a message without `content`, an object with the fields 'role', 'text'",
         ),
+        (
+            vec![
+                json!({"type": "human", "content": "hi"}),
+                json!({"lc": 1, "type": "not_implemented", "id": ["x", "ToolMessage"], "repr": "ToolMessage(content='r')"}),
+            ],
+            "1: content without a known role or type",
+        ),
         // A text among messages may be one of them.
         (vec![user("hi"), user("x"), json!("hello")], "2: content without a known role"),
         // Most of it has no known form.
