@@ -6,7 +6,7 @@ use super::blocks::{
 };
 use super::cache_marks::CACHE_MARK;
 use super::image_block::ImageForm;
-use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks};
+use super::recover_content::{BlockTypes, kept_text, move_user_blocks, repair_result_blocks};
 use super::{
     ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageProblem, MessageRole,
     RESULTS, ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, has_failed, id_in,
@@ -344,6 +344,33 @@ fn remove_labels(block: &mut RawObject<'_>) -> bool {
     !labels.is_empty()
 }
 
+/// Removes the other fields of a result that the API refuses. Numbers and truth values label it;
+/// anything else becomes a text in it. Returns whether there were any.
+fn fold_other_fields(block: &mut RawObject<'_>) -> bool {
+    const FIELDS: [&str; 6] =
+        ["type", "tool_use_id", "content", "is_error", "toolset_name", CACHE_MARK];
+    if block.names().iter().all(|name| FIELDS.contains(name)) {
+        return false;
+    }
+    let has_content = |json: &str| json.starts_with(['"', '[', '{']);
+    let is_kept = |name: &str| !FIELDS.contains(&name) && block.get(name).is_some_and(has_content);
+    let names = block.names();
+    let names: Vec<&str> = names.into_iter().filter(|name| is_kept(name)).collect();
+    let mut rest = block.clone();
+    rest.keep(&names);
+    let said = kept_text(&rest.write());
+    block.keep(&FIELDS);
+    let Some(said) = said.map(|said| text_block(&said)) else { return true };
+    let mut blocks: Vec<String> = match content(block, "content") {
+        ContentField::Text(before) if !before.trim().is_empty() => vec![text_block(&before)],
+        ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    blocks.push(said);
+    block.set("content", written_list(&blocks));
+    true
+}
+
 /// Returns a block of a result without the fields that the API refuses, or its text if it is an
 /// image or a document of a refused type; `None` if nothing changes.
 fn tidied_inner(json: &str) -> Option<String> {
@@ -368,6 +395,9 @@ fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
     let is_empty = block.list("content").is_some_and(|blocks| blocks.is_empty());
     let is_given = block.has("content") && !is_empty;
     if is_given && super::repair_result(block, "content") {
+        wrong = Some(FaultKind::MalformedResult);
+    }
+    if fold_other_fields(block) {
         wrong = Some(FaultKind::MalformedResult);
     }
     let blocks = block.list("content").unwrap_or_default();

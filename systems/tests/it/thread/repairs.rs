@@ -961,6 +961,7 @@ fn fields_that_anthropic_does_not_know_are_removed() {
         marked(1, "/content/0", "status", json!("completed")),
         marked(2, "/content/0", "name", json!("f")),
         marked(2, "/content/0/content/0", "_meta", Value::Null),
+        marked(2, "/content/0", "duration_ms", json!(12)),
     ] {
         let (out, faults) = sanitized("anthropic", &given);
         assert_eq!((&out, faults.len()), (&whole.to_vec(), 1), "{faults:?}");
@@ -972,6 +973,11 @@ fn fields_that_anthropic_does_not_know_are_removed() {
     let given = [whole[0].clone(), answer, whole[2].clone()];
     let (out, faults) = sanitized("anthropic", &given);
     assert_eq!((&out[1], faults.len()), (&whole[1], 1));
+    // What other fields of a result say becomes a text in it.
+    let given = marked(2, "/content/0", "structuredContent", json!({"a": 1}));
+    let said = json!({"type": "text", "text": "{\"structuredContent\":{\"a\":1}}"});
+    let (out, faults) = sanitized("anthropic", &given);
+    assert_eq!((&out[2]["content"][0]["content"], faults.len()), (&json!([text, said]), 1));
     // What the field of another API holds is kept.
     let moved = |block: &Value, from: &str, to: &str| {
         let mut block = block.clone();
