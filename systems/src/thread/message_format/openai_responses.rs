@@ -178,9 +178,17 @@ fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a
     }
 }
 
-/// Checks reasoning. Its summary must be a list.
+/// Checks reasoning. Its summary must be a list, and two of its fields must not be null, as the
+/// client of OpenAI writes them.
 fn reasoning<'a>(checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let mut checked = CheckedMessage { role: MessageRole::Reasoning, ..checked };
+    let mut changed = false;
+    for name in ["status", "content"] {
+        if object.has(name) && object.get(name).is_none() {
+            object.remove(name);
+            changed = true;
+        }
+    }
     let summary = object.list("summary");
     let is_part = |json: &&str| RawObject::parse(json).is_some();
     if !summary.as_ref().is_some_and(|parts| parts.iter().all(is_part)) {
@@ -192,6 +200,9 @@ fn reasoning<'a>(checked: CheckedMessage<'a>, mut object: RawObject<'_>) -> Chec
                 .collect(),
         };
         object.set("summary", written_list(&said));
+        changed = true;
+    }
+    if changed {
         checked.note_repaired(FaultKind::MalformedBlock, None);
         checked.text = Cow::Owned(object.write());
     }

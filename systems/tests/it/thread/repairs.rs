@@ -1218,6 +1218,9 @@ fn newer_items_are_kept_and_parsed_values_are_removed() {
     assert_eq!(sanitized("openai_responses", &whole), (whole.to_vec(), Vec::new()));
     let mut given = whole.clone();
     given[3]["summary"] = json!(["s"]);
+    // "Unknown parameter: 'input[3].status'".
+    given[3]["status"] = Value::Null;
+    given[3]["content"] = Value::Null;
     given[5]["parsed_arguments"] = json!({});
     given[8]["content"][0]["parsed"] = Value::Null;
     let (out, faults) = sanitized("openai_responses", &given);
