@@ -10,6 +10,7 @@ use super::{
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let id = own_id(&object);
@@ -295,7 +296,8 @@ fn input_text(block: &RawObject<'_>) -> String {
 
 /// Gives the calls of a message the field that they have in this API: other clients write the name
 /// of the field in camel case. Makes `tool_calls` a list if it is a text with the list in it, as a
-/// column of a database holds it, or one call without a list. Returns whether it changed.
+/// column of a database holds it, one call without a list, or calls by their index. Returns whether
+/// it changed.
 pub(super) fn list_calls(object: &mut RawObject<'_>) -> bool {
     let mut is_renamed = adopt(object, &["toolCalls"], "tool_calls");
     is_renamed |= adopt(object, &["functionCall"], "function_call");
@@ -308,10 +310,62 @@ pub(super) fn list_calls(object: &mut RawObject<'_>) -> bool {
 fn calls_as_list(given: &str) -> Option<String> {
     let said = text(given);
     let json = said.as_deref().unwrap_or(given).trim();
-    match list(json) {
-        Some(entries) => said.is_some().then(|| written_list(&entries)),
-        None => call(json).map(|_| written_list(&[json])),
+    if let Some(entries) = list(json) {
+        return said.is_some().then(|| written_list(&entries));
     }
+    if call(json).is_some() {
+        return Some(written_list(&[json]));
+    }
+    // Calls by their index, as a program collects them from a stream.
+    let object = RawObject::parse(json)?;
+    let entries: Vec<&str> = object.fields().map(|(_, entry)| entry).collect();
+    let is_calls = !entries.is_empty() && entries.iter().all(|entry| call(entry).is_some());
+    is_calls.then(|| written_list(&entries))
+}
+
+/// Returns the entries of `tool_calls` with the pieces of a stream joined: an entry without an id
+/// and a name has more arguments of the entry before it with its index. `None` if there are none.
+fn joined_pieces(entries: &[&str]) -> Option<Vec<String>> {
+    // The entries that are no pieces, each with the arguments in its pieces.
+    let mut calls: Vec<(&str, String)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for json in entries.iter().copied() {
+        let entry = RawObject::parse(json);
+        let index = entry.as_ref().and_then(|entry| entry.get("index")).unwrap_or_default();
+        let tool = entry.as_ref().and_then(|entry| entry.object("function"));
+        let has_id = entry.as_ref().is_some_and(|entry| !id_in(entry, "id").is_empty());
+        let piece = tool.filter(|tool| !has_id && nonempty_text(tool, "name").is_none());
+        match (piece, places.get(index).copied()) {
+            (Some(piece), Some(place)) => {
+                calls[place].1.push_str(&piece.text("arguments").unwrap_or_default());
+            }
+            _ => {
+                if !index.is_empty() {
+                    places.insert(index.to_owned(), calls.len());
+                }
+                calls.push((json, String::new()));
+            }
+        }
+    }
+    let is_joined = calls.len() < entries.len();
+    let whole = |(json, more): (&str, String)| {
+        with_more_arguments(json, &more).unwrap_or_else(|| json.to_owned())
+    };
+    is_joined.then(|| calls.into_iter().map(whole).collect())
+}
+
+/// Returns an entry of `tool_calls` with these arguments after its own; `None` if nothing changes.
+fn with_more_arguments(json: &str, more: &str) -> Option<String> {
+    if more.is_empty() {
+        return None;
+    }
+    let mut entry = RawObject::parse(json)?;
+    let mut tool = entry.object("function")?;
+    let arguments = tool.text("arguments").unwrap_or_default().into_owned() + more;
+    tool.set("arguments", quoted(&arguments));
+    let tool = tool.write();
+    entry.set("function", tool);
+    Some(entry.write())
 }
 
 /// Keeps only valid calls in `tool_calls`. Returns whether it changed.
@@ -324,7 +378,13 @@ fn tidy_calls(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> b
         checked.note_removed(FaultKind::EmptyToolCalls, None);
         return true;
     };
-    let mut changed = false;
+    let joined = joined_pieces(&entries);
+    let mut changed = joined.is_some();
+    if changed {
+        checked.note_repaired(FaultKind::MalformedCall, None);
+    }
+    let entries: Vec<&str> =
+        joined.as_ref().map_or(entries, |joined| joined.iter().map(String::as_str).collect());
     let mut kept: Vec<String> = Vec::new();
     for entry in &entries {
         match call(entry) {

@@ -380,6 +380,29 @@ fn calls_that_are_not_in_a_list_are_put_into_one() {
     }
 }
 
+/// Regression: the pieces were removed, so the call had no arguments; calls by their index were
+/// removed too.
+#[test]
+fn calls_that_a_program_collected_from_a_stream_are_kept() {
+    let begins = |index: u8, id: &str| json!({"index": index, "id": id, "type": "function", "function": {"name": "f", "arguments": ""}});
+    let piece = |index: u8, said: &str| json!({"index": index, "id": null, "function": {"name": null, "arguments": said}});
+    let given =
+        [begins(0, "a"), piece(0, "{\"x\""), begins(1, "b"), piece(1, "{}"), piece(0, ":1}")];
+    let asks = |calls: Value| json!({"role": "assistant", "content": null, "tool_calls": calls});
+    let history = |calls| [user("hi"), asks(calls), tool("a", "ra"), tool("b", "rb")];
+    let (out, faults) = sanitized("openai_chat", &history(json!(given)));
+    let mut right = [begins(0, "a"), begins(1, "b")];
+    right[0]["function"]["arguments"] = json!("{\"x\":1}");
+    right[1]["function"]["arguments"] = json!("{}");
+    assert_eq!(out, history(json!(right)));
+    assert_eq!(faults, ["message 1: a malformed call: corrected"]);
+    let (out, _) = sanitized("openai_chat", &history(json!({"0": right[0], "1": right[1]})));
+    assert_eq!(out, history(json!(right)));
+    // A piece without its beginning is no call.
+    let (out, _) = sanitized("openai_chat", &[user("hi"), asks(json!([piece(0, "{}")]))]);
+    assert_eq!(out, [user("hi")]);
+}
+
 /// Regression: the call was removed, and its result became a text. Clients in TypeScript and the
 /// protocol AG-UI write such messages.
 #[test]
