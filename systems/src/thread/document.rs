@@ -5,12 +5,13 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// The marks of the cache in the tools and the instructions of a request of Anthropic, which come
-/// before its messages and count together with theirs.
+/// before its messages, and the mark of the whole request. They count together with those in its
+/// messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheMarks {
     /// The number of marks.
     pub count: usize,
-    /// Whether one of them is for less than an hour.
+    /// Whether one before the messages is for less than an hour.
     pub has_short: bool,
 }
 
@@ -117,8 +118,8 @@ impl HistoryDocument {
             .is_some_and(|whole| NAMES.iter().any(|name| whole.get(name).is_some()))
     }
 
-    /// Returns the marks of the cache that a request of Anthropic has before its messages: in its
-    /// tools and its instructions.
+    /// Returns the marks of the cache that a request of Anthropic has outside of its messages: in
+    /// its tools and its instructions, and for all of it.
     #[must_use]
     pub fn cache_marks(&self) -> CacheMarks {
         let mut marks = CacheMarks::default();
@@ -131,6 +132,8 @@ impl HistoryDocument {
             marks.count += 1;
             marks.has_short |= mark.text("ttl").as_deref() != Some("1h");
         }
+        // With the mark of the request, the API marks the last block itself.
+        marks.count += usize::from(whole.object("cache_control").is_some());
         marks
     }
 

@@ -1193,6 +1193,13 @@ fn marks_of_the_cache_count_together_with_those_of_the_request() {
         assert_eq!(done.messages.concat().matches("cache_control").count(), left);
         assert_eq!(done.is_clean(), left == 3);
     }
+    // "A maximum of 4 blocks with cache_control may be provided. Found 5."
+    let request = json!({"system": [text], "messages": history, "cache_control": mark});
+    let marks = HistoryDocument::parse(&request.to_string()).unwrap().cache_marks();
+    assert_eq!((marks.count, marks.has_short), (2, true));
+    let request = json!({"messages": history, "cache_control": mark});
+    let marks = HistoryDocument::parse(&request.to_string()).unwrap().cache_marks();
+    assert_eq!((marks.count, marks.has_short), (1, false));
     assert_eq!(sanitized("anthropic", &history), (history.to_vec(), Vec::new()));
 }
 
