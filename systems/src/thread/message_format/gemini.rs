@@ -69,19 +69,6 @@ pub(super) fn response_field(part: &RawObject<'_>) -> Option<&'static str> {
     spelling(part, "functionResponse", "function_response")
 }
 
-/// Returns a call or response with its id as a text, if the id is neither a text nor a whole
-/// number.
-fn with_text_id(part: &RawObject<'_>) -> Option<String> {
-    let field = call_field(part).or_else(|| response_field(part))?;
-    let mut inner = part.object(field)?;
-    let id = inner.get("id").filter(|json| text(json).is_none() && json.parse::<u64>().is_err())?;
-    let id = quoted(id);
-    inner.set("id", id);
-    let (mut part, inner) = (part.clone(), inner.write());
-    part.set(field, inner);
-    Some(part.write())
-}
-
 /// Returns a part whose data are an address that contains them, with the data alone.
 fn without_address(part: &RawObject<'_>) -> Option<String> {
     let field = spelling(part, "inlineData", "inline_data")?;
@@ -121,11 +108,6 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
     let Some(mut part) = RawObject::parse(json) else {
         return tidied.keep_text(json, text_part);
     };
-    if let Some(part) = with_text_id(&part) {
-        tidied.changed = true;
-        checked.note_repaired(FaultKind::RefusedId, None);
-        return tidy_part(&part, checked, tidied);
-    }
     if let Some(part) = without_address(&part) {
         tidied.changed = true;
         checked.note_repaired(FaultKind::MalformedBlock, None);

@@ -461,10 +461,12 @@ fn nonempty_text(object: &RawObject<'_>, field: &str) -> Option<String> {
     object.text(field).filter(|text| !text.is_empty()).map(Cow::into_owned)
 }
 
-/// Returns the id in this field; empty if there is none. A number is converted to text.
+/// Returns the id in this field; empty if there is none. A number or another value that is no text
+/// is converted to text: otherwise, results would be matched by their order, which such ids may
+/// contradict.
 fn id_in(object: &RawObject<'_>, field: &str) -> String {
-    let number = || object.get(field).filter(|json| json.parse::<u64>().is_ok());
-    nonempty_text(object, field).or_else(|| number().map(str::to_owned)).unwrap_or_default()
+    let bare = || object.get(field).unwrap_or_default().to_owned();
+    object.text(field).map_or_else(bare, Cow::into_owned)
 }
 
 /// The fields in which the APIs have the id of a call, in its result or in the call.

@@ -4,7 +4,7 @@ use super::{
     CheckedMessage, MessageFormat, ToolCallKind, blocks, gemini, id_in, langchain, openai_responses,
 };
 use crate::thread::fault::FaultKind;
-use crate::thread::raw_json::{RawObject, quoted, written_list};
+use crate::thread::raw_json::{RawObject, quoted, text, written_list};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -32,8 +32,8 @@ pub(in crate::thread) struct ResultIdChange {
 struct CallIdRenames<'n> {
     new: HashMap<(&'n str, usize), &'n str>,
     seen: HashMap<String, usize>,
-    /// The first id of a call or result that was replaced and was a number, not a text.
-    first_number: Option<String>,
+    /// The first id of a call or result that was replaced and was no text.
+    first_bare: Option<String>,
 }
 
 impl<'n> CallIdRenames<'n> {
@@ -46,7 +46,7 @@ impl<'n> CallIdRenames<'n> {
             }
             *seen += 1;
         }
-        Self { new, seen: HashMap::new(), first_number: None }
+        Self { new, seen: HashMap::new(), first_bare: None }
     }
 
     /// Returns the new id of the next call with this id in the list.
@@ -59,9 +59,9 @@ impl<'n> CallIdRenames<'n> {
 
     /// Sets the id of a call or result in this field.
     fn set(&mut self, object: &mut RawObject<'_>, field: &str, id: &str) {
-        if self.first_number.is_none() {
-            let number = object.get(field).filter(|json| json.parse::<u64>().is_ok());
-            self.first_number = number.map(str::to_owned);
+        if self.first_bare.is_none() {
+            let bare = object.get(field).filter(|json| text(json).is_none());
+            self.first_bare = bare.map(str::to_owned);
         }
         object.set(field, quoted(id));
     }
@@ -144,14 +144,15 @@ fn with_renames(
     Some(object.write())
 }
 
-/// Writes the ids that are numbers as texts.
+/// Writes the ids that are numbers, or other values than texts, as texts.
 pub(super) fn with_text_ids<'a>(
     mut checked: CheckedMessage<'a>,
     form: MessageFormat,
 ) -> CheckedMessage<'a> {
     let calls = checked.calls.iter().map(|call| &call.id);
     let mut ids = calls.chain(checked.answers.iter().map(|answer| &answer.id));
-    if checked.is_unusable || !ids.any(|id| id.parse::<u64>().is_ok()) {
+    let is_json = |id: &String| serde_json::from_str::<serde::de::IgnoredAny>(id).is_ok();
+    if checked.is_unusable || !ids.any(is_json) {
         return checked;
     }
     let calls = checked.calls.iter().map(|call| (call.id.clone(), Some(call.id.clone())));
@@ -165,7 +166,7 @@ pub(super) fn with_text_ids<'a>(
     };
     let mut renames = CallIdRenames::new(&same.calls);
     let text = with_renames(&checked.text, form, &same, &mut renames);
-    if let (Some(text), Some(id)) = (text, renames.first_number) {
+    if let (Some(text), Some(id)) = (text, renames.first_bare) {
         checked.text = Cow::Owned(text);
         checked.note_repaired(FaultKind::RefusedId, Some(&id));
     }

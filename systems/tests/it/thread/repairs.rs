@@ -219,6 +219,27 @@ fn an_id_that_is_a_number_becomes_a_text() {
     assert_eq!(faults.len(), 2, "{faults:?}");
 }
 
+/// Regression: such ids counted as missing, so each call got the result of the other.
+#[test]
+fn results_belong_to_their_calls_by_ids_that_are_no_texts() {
+    for ids in [
+        [json!(-1), json!(-2)],
+        [json!(1.5), json!(2.5)],
+        [json!({"$oid": "a"}), json!({"$oid": "b"})],
+        [json!(false), json!(true)],
+    ] {
+        let call = |id: &Value| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+        let result = |id: &Value, content: &str| json!({"role": "tool", "tool_call_id": id, "content": content});
+        let asks =
+            json!({"role": "assistant", "content": null, "tool_calls": ids.each_ref().map(call)});
+        let history = [user("hi"), asks, result(&ids[1], "second"), result(&ids[0], "first")];
+        let (out, _) = sanitized("openai_chat", &history);
+        assert_eq!((&out[2]["content"], &out[3]["content"]), (&json!("second"), &json!("first")));
+        assert_eq!(out[2]["tool_call_id"], out[1]["tool_calls"][1]["id"]);
+        assert_eq!(out[1]["tool_calls"][0]["id"], ids[0].to_string());
+    }
+}
+
 #[test]
 fn a_tool_name_that_the_provider_refuses_is_corrected() {
     let long = "x".repeat(65);
