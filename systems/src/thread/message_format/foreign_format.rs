@@ -52,12 +52,10 @@ const CODEX: [&str; 5] =
 
 /// Describes a message whose parts say what kind they are: parts of Gemini do not.
 fn of_parts(object: &RawObject<'_>) -> Option<&'static str> {
-    object.list("parts")?.into_iter().filter_map(RawObject::parse).find_map(|part| {
-        if part.has("part_kind") {
-            Some("a message of Pydantic AI")
-        } else {
-            part.has("type").then_some(UI_MESSAGE)
-        }
+    object.list("parts")?.into_iter().filter_map(RawObject::parse).find_map(|part| match () {
+        () if part.has("part_kind") => Some("a message of Pydantic AI"),
+        () if part.has("kind") => Some("a message of A2A"),
+        () => part.has("type").then_some(UI_MESSAGE),
     })
 }
 

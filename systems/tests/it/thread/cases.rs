@@ -109,6 +109,10 @@ fn an_unknown_form_is_refused_with_a_description() {
             "0: a message of DashScope",
         ),
         (
+            vec![json!({"role": "user", "parts": [{"kind": "text", "text": "hi"}]})],
+            "0: a message of A2A",
+        ),
+        (
             vec![json!({"role": "user", "content": {"format": 2, "parts": [{"type": "text"}]}})],
             "0: a message of Mastra",
         ),
