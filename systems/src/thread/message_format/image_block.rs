@@ -70,7 +70,7 @@ impl ImageForm {
 fn file(block: &RawObject<'_>) -> Option<(Option<ImageForm>, Option<String>, String)> {
     let text = |object: &RawObject<'_>, name: &str| object.text(name).map(Cow::into_owned);
     let (form, name, address) = match &*block.text("type")? {
-        "file" => match block.object("file") {
+        "file" | "binary" => match block.object("file") {
             Some(file) => {
                 (Some(ImageForm::Chat), text(&file, "filename"), text(&file, "file_data")?)
             }
@@ -104,9 +104,9 @@ fn is_address(given: &str) -> bool {
 }
 
 /// Returns the address of an image or a file that has it, or its data in base64, in a field of its
-/// own, as in MCP, LangChain, the AI SDK and Transformers.
+/// own, as in MCP, LangChain, the AI SDK, Transformers and AG-UI.
 fn own_address(block: &RawObject<'_>) -> Option<String> {
-    const FIELDS: [&str; 5] = ["url", "data", "base64", "image", "source"];
+    const FIELDS: [&str; 6] = ["url", "data", "base64", "image", "source", "value"];
     const TYPES: [&str; 4] = ["mimeType", "mime_type", "mediaType", "media_type"];
     let given = FIELDS.iter().find_map(|name| block.text(name))?;
     if is_address(&given) {
@@ -138,14 +138,17 @@ fn address(block: &RawObject<'_>) -> Option<(Option<ImageForm>, String)> {
                 let is_web = !url.starts_with(DATA);
                 return Some((is_web.then_some(ImageForm::Anthropic), url.into_owned()));
             }
-            let (given, data) = (source.text("media_type"), source.text("data")?);
+            let Some(data) = source.text("data") else {
+                return Some((None, own_address(&source)?));
+            };
+            let given = source.text("media_type");
             let lower = given.as_deref().map(str::to_ascii_lowercase);
             let kind = shown_type(&data).or(lower.as_deref())?;
             let is_refused = given.as_deref() != Some(kind) || kind == "image/jpg";
             let is_refused = is_refused || data.starts_with(DATA);
             Some(((!is_refused).then_some(ImageForm::Anthropic), within(kind, &data)))
         }
-        "file" if block.object("file").is_none() => {
+        "file" | "binary" if block.object("file").is_none() => {
             let address = own_address(block)?;
             address.starts_with("data:image/").then_some((None, address))
         }

@@ -497,6 +497,9 @@ fn an_image_of_another_api_gets_the_form_of_the_thread() {
         json!({"type": "image", "url": data}),
         json!({"type": "image", "source_type": "base64", "data": "AA==", "mime_type": "image/png"}),
         json!({"type": "image", "base64": "AA==", "mime_type": "image/png"}),
+        // AG-UI.
+        json!({"type": "binary", "data": "AA==", "mimeType": "image/png"}),
+        json!({"type": "image", "source": {"type": "data", "value": "AA==", "mimeType": "image/png"}}),
     ];
     let says = |image: &Value| json!({"role": "user", "content": [image]});
     let asks = json!({"role": "assistant", "content": null, "tool_calls": [chat_call("a", "{}")]});
