@@ -2,6 +2,7 @@
 
 use super::MessageFormat;
 use super::foreign_format::foreign;
+use super::openai_chat::has_camel_calls;
 use crate::thread::raw_json::{RawObject, text};
 
 /// What a message reveals about the format of its thread.
@@ -83,7 +84,7 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
         return found;
     }
     let is_shown = matches!(found, FormatEvidence::Strong(_));
-    if object.get("tool_calls").is_some() || object.get("toolCalls").is_some() && !is_shown {
+    if object.get("tool_calls").is_some() || has_camel_calls(object) && !is_shown {
         // A message may have the same call in its content, in Anthropic's format. Then the other
         // messages decide.
         let both = found == FormatEvidence::Strong(MessageFormat::Anthropic);
@@ -207,6 +208,7 @@ mod tests {
                 r#"{"role":"assistant","toolCalls":[{"id":"a"}]}"#,
                 FormatEvidence::Strong(MessageFormat::OpenaiChat),
             ),
+            (r#"{"role":"assistant","content":"hi","toolCalls":[]}"#, FormatEvidence::Any),
             (
                 r#"{"role":"assistant","content":[{"toolUse":{}}],"toolCalls":[{"id":"a"}]}"#,
                 FormatEvidence::Strong(MessageFormat::Bedrock),

@@ -299,11 +299,17 @@ fn input_text(block: &RawObject<'_>) -> String {
 /// column of a database holds it, one call without a list, or calls by their index. Returns whether
 /// it changed.
 pub(super) fn list_calls(object: &mut RawObject<'_>) -> bool {
-    let mut is_renamed = adopt(object, &["toolCalls"], "tool_calls");
+    let mut is_renamed = has_camel_calls(object) && adopt(object, &["toolCalls"], "tool_calls");
     is_renamed |= adopt(object, &["functionCall"], "function_call");
     let Some(calls) = object.get("tool_calls").and_then(calls_as_list) else { return is_renamed };
     object.set("tool_calls", calls);
     true
+}
+
+/// Returns whether a message has calls in the field `toolCalls`. An empty list shows nothing about
+/// the format, because clients add it to messages of other APIs too.
+pub(super) fn has_camel_calls(object: &RawObject<'_>) -> bool {
+    object.get("toolCalls").is_some_and(|calls| calls != "[]")
 }
 
 /// Returns the calls in this value of `tool_calls` as a list; `None` if it is one, or has no calls.
