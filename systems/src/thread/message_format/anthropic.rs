@@ -13,7 +13,7 @@ use super::{
     is_blank, is_typed, nonempty_text, own_id, typed, typed_text,
 };
 use crate::thread::fault::{FaultKind, Remedy};
-use crate::thread::raw_json::{RawObject, list, quoted, written_list};
+use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -344,15 +344,16 @@ fn remove_labels(block: &mut RawObject<'_>) -> bool {
     !labels.is_empty()
 }
 
-/// Removes the other fields of a result that the API refuses. Numbers and truth values label it;
-/// anything else becomes a text in it. Returns whether there were any.
+/// Removes the other fields of a result that the API refuses. Numbers, truth values and words label
+/// it; anything else becomes a text in it. Returns whether there were any.
 fn fold_other_fields(block: &mut RawObject<'_>) -> bool {
     const FIELDS: [&str; 6] =
         ["type", "tool_use_id", "content", "is_error", "toolset_name", CACHE_MARK];
     if block.names().iter().all(|name| FIELDS.contains(name)) {
         return false;
     }
-    let has_content = |json: &str| json.starts_with(['"', '[', '{']);
+    let is_said = |said: Cow<'_, str>| said.contains(char::is_whitespace);
+    let has_content = |json: &str| json.starts_with(['[', '{']) || text(json).is_some_and(is_said);
     let is_kept = |name: &str| !FIELDS.contains(&name) && block.get(name).is_some_and(has_content);
     let names = block.names();
     let names: Vec<&str> = names.into_iter().filter(|name| is_kept(name)).collect();

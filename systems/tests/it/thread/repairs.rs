@@ -1022,7 +1022,10 @@ fn fields_that_anthropic_does_not_know_are_removed() {
     let given = [whole[0].clone(), answer, whole[2].clone()];
     let (out, faults) = sanitized("anthropic", &given);
     assert_eq!((&out[1], faults.len()), (&whole[1], 1));
-    // What other fields of a result say becomes a text in it.
+    // A word only labels a result. What other fields say becomes a text in it.
+    let given = marked(2, "/content/0", "timestamp", json!("2026-01-01T10:00:00Z"));
+    let (out, faults) = sanitized("anthropic", &given);
+    assert_eq!((out[2]["content"][0]["content"].clone(), faults.len()), (json!([text]), 1));
     let given = marked(2, "/content/0", "structuredContent", json!({"a": 1}));
     let said = json!({"type": "text", "text": "{\"structuredContent\":{\"a\":1}}"});
     let (out, faults) = sanitized("anthropic", &given);
