@@ -186,8 +186,10 @@ impl<'t> ShellRunFields<'t> {
         };
         let _ = last("Process Group PGID: ");
         let background = last("Background PIDs: ").is_some();
-        let signal = last("Signal: ");
-        let exit_code = last("Exit Code: ");
+        // A terminal reports signal 0 for a run that no signal ended, and exit code 0 for one that
+        // a signal ended.
+        let signal = last("Signal: ").filter(|signal| *signal != "0");
+        let exit_code = last("Exit Code: ").filter(|code| signal.is_none() || *code != "0");
         let start = ["Output: ", "Stdout: "].into_iter().find_map(|label| {
             if rest.starts_with(label) {
                 return Some(label.len());
@@ -267,6 +269,26 @@ mod tests {
                 "failed",
                 None,
                 "a\nStderr: (empty)",
+            ),
+            // Regression: every command that ran in a terminal was failed.
+            (
+                "Command: ls\nOutput: a\nError: (none)\nExit Code: 0\nSignal: 0\nProcess Group PGID: 9",
+                "finished",
+                Some(0),
+                "a",
+            ),
+            (
+                "Command: ls\nOutput: a\nError: (none)\nExit Code: 2\nSignal: 0\nProcess Group PGID: 9",
+                "failed",
+                Some(2),
+                "a",
+            ),
+            // Regression: the check of a command that a signal ended was passed.
+            (
+                "Command: ls\nOutput: a\nError: (none)\nExit Code: 0\nSignal: 9\nProcess Group PGID: 9",
+                "failed",
+                None,
+                "a",
             ),
             ("a summary of what was printed", "unknown", None, "a summary of what was printed"),
             ("", "unknown", None, ""),
