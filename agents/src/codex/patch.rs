@@ -106,7 +106,13 @@ fn place(cwd: Option<&str>, directory: &PatchDirectory, path: &str) -> String {
         PatchDirectory::Unknown if is_relative(path) => return format!("?/{path}"),
         _ => return path.to_owned(),
     };
-    let cwd = cwd.unwrap_or_default().trim_end_matches('/');
+    // A path of Windows may have both separators.
+    let slashed = |path: &str| match path.get(1..2) {
+        Some(":") => path.replace('\\', "/"),
+        _ => path.to_owned(),
+    };
+    let (cwd, directory) = (slashed(cwd.unwrap_or_default()), slashed(directory));
+    let cwd = cwd.trim_end_matches('/');
     let below = match directory.trim_end_matches('/').strip_prefix(cwd) {
         Some("") if !cwd.is_empty() => return path.to_owned(),
         Some(below) if !cwd.is_empty() && below.starts_with('/') => below.trim_start_matches('/'),
@@ -169,6 +175,33 @@ impl PatchDirectory {
     }
 }
 
+/// The commands that change the directory, in the shells of Unix and in PowerShell.
+const DIRECTORY_CHANGES: [&str; 8] =
+    ["cd", "chdir", "pushd", "popd", "sl", "set-location", "push-location", "pop-location"];
+
+fn changes_directory(word: &str) -> bool {
+    DIRECTORY_CHANGES.iter().any(|change| change.eq_ignore_ascii_case(word))
+}
+
+/// Returns a command line with a slash in place of the backslashes in paths of Windows: in a shell
+/// of Unix, no path needs a backslash before a letter, a digit, a dot or an underscore. The word
+/// after `<<` is no path.
+fn with_slashes(line: &str) -> String {
+    let mut slashed = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        let after = escape.trim_start_matches('\\');
+        let (backslashes, _) = escape.split_at(escape.len() - after.len());
+        let in_path = after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_'))
+            && !before.trim_end_matches(['-', ' ']).ends_with("<<");
+        slashed.push_str(before);
+        slashed.push_str(if in_path { "/" } else { backslashes });
+        rest = after;
+    }
+    slashed + rest
+}
+
 /// The directory of a command line, and those that `pushd` has saved.
 struct DirectoryStack {
     here: PatchDirectory,
@@ -180,21 +213,27 @@ impl DirectoryStack {
     fn follow(&mut self, words: &[String]) -> bool {
         let mut words = words.iter().map(String::as_str).peekable();
         let _ = words.next_if(|word| matches!(*word, "builtin" | "command"));
-        let verb = words.next().unwrap_or_default();
-        let to: Vec<&str> = words.filter(|word| !matches!(*word, "--" | "-L" | "-P")).collect();
-        let next = match (verb, to.as_slice()) {
-            ("cd", [to]) => self.here.entered(to),
-            ("pushd", [to]) if !to.starts_with(['+', '-']) => {
+        let verb = words.next().unwrap_or_default().to_ascii_lowercase();
+        let to: Vec<&str> = words.filter(|word| !is_directory_option(word)).collect();
+        let next = match (verb.as_str(), to.as_slice()) {
+            ("cd" | "sl" | "set-location", [to]) => self.here.entered(to),
+            ("pushd" | "push-location", [to]) if !to.starts_with(['+', '-']) => {
                 self.pushed.push(self.here.clone());
                 self.here.entered(to)
             }
-            ("popd", []) => self.pushed.pop().unwrap_or(PatchDirectory::Unknown),
-            ("cd" | "chdir" | "pushd" | "popd", _) => PatchDirectory::Unknown,
+            ("popd" | "pop-location", []) => self.pushed.pop().unwrap_or(PatchDirectory::Unknown),
+            (verb, _) if changes_directory(verb) => PatchDirectory::Unknown,
             _ => return false,
         };
         self.here = next;
         true
     }
+}
+
+/// Whether a word is an option of a change of the directory that does not change where it leads.
+fn is_directory_option(word: &str) -> bool {
+    let named = ["-Path", "-LiteralPath"];
+    matches!(word, "--" | "-L" | "-P") || named.iter().any(|it| it.eq_ignore_ascii_case(word))
 }
 
 /// How a command line uses `apply_patch`.
@@ -216,9 +255,8 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
         let end = begins.get(number).copied().unwrap_or(line.len());
         line.get(..end).is_some_and(|before| before.contains([')', '}']))
     };
-    let commands = shell::split(line);
+    let commands = shell::split(&with_slashes(line));
     let is_patch = |word: Option<&String>| word.is_some_and(|word| is_patch_program(word));
-    let changes = |word: &String| matches!(word.as_str(), "cd" | "chdir" | "pushd" | "popd");
     let start = PatchDirectory::from_call(directory);
     let mut stack = DirectoryStack { here: start.clone(), pushed: Vec::new() };
     let mut directories: Vec<PatchDirectory> = Vec::new();
@@ -240,7 +278,7 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
             continue;
         }
         alone = false;
-        if !piped && command.words.iter().any(changes) {
+        if !piped && command.words.iter().any(|word| changes_directory(word)) {
             stack.here = PatchDirectory::Unknown;
         }
     }
@@ -269,6 +307,15 @@ mod tests {
             let directory = PatchDirectory::from_call(directory);
             assert_eq!(place(Some("/w/p"), &directory, path), expected, "{directory:?} {path}");
         }
+        for (directory, expected) in [
+            (r"C:\w\p", "a"),
+            (r"C:\w\p\sub", "sub/a"),
+            ("C:/w/p/sub", "sub/a"),
+            (r"C:\else", "C:/else/a"),
+        ] {
+            let directory = PatchDirectory::from_call(Some(directory));
+            assert_eq!(place(Some(r"C:\w\p"), &directory, "a"), expected, "{directory:?}");
+        }
     }
 
     #[test]
@@ -284,6 +331,7 @@ mod tests {
             (format!("cd a; cd b\napply_patch <<\"X\"\n{patch}\nX"), known(Some("a/b"), true)),
             (format!("apply_patch '{patch}'"), known(None, true)),
             (format!("apply_patch <<'EOF'\n{patch}\nEOF\ncargo test"), known(None, false)),
+            (format!("apply_patch <<\\EOF\n{patch}\nEOF\ncargo test"), known(None, false)),
             (format!("cat <<'EOF'\napply_patch\n{patch}\nEOF"), None),
             (format!("echo '{patch}' | git apply"), None),
         ] {
@@ -319,6 +367,17 @@ mod tests {
             ("{ cd sub;", "sub/a.txt"),
             ("cd sub/../x/./y &&", "x/y/a.txt"),
             ("cd .. &&", "../a.txt"),
+            // Regression: the path of a patch on Windows had the wrong directory, or none.
+            (r"cd src\sub;", "src/sub/a.txt"),
+            (r"cd .\sub &&", "sub/a.txt"),
+            (r"cd ..\x &&", "../x/a.txt"),
+            (r"cd a\ b &&", "a b/a.txt"),
+            ("Set-Location sub;", "sub/a.txt"),
+            (r"set-location -LiteralPath '.\a b';", "a b/a.txt"),
+            ("sl sub;", "sub/a.txt"),
+            ("Push-Location sub; Pop-Location;", "a.txt"),
+            ("Set-Location $root;", "?/a.txt"),
+            ("if (Test-Path x) { Set-Location x };", "?/a.txt"),
         ] {
             let line = format!("{before} apply_patch <<'EOF'\n{patch}\nEOF\npopd");
             let found = applied(&line, None).unwrap();
