@@ -33,14 +33,14 @@ fn tool_places(script: &str) -> Vec<usize> {
     let mut before = ';';
     let mut at = 0;
     while let Some(rest) = script.get(at..).filter(|rest| !rest.is_empty()) {
+        if let Some(length) = comment_length(rest) {
+            at += length;
+            continue;
+        }
         let character = rest.chars().next().unwrap_or_default();
         let mut length = character.len_utf8();
         let mut in_template = false;
         match character {
-            '/' if rest.starts_with("//") => length = rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => {
-                length = rest.find("*/").map_or(rest.len(), |end| end + 2);
-            }
             '/' if "(,=:[!&|?{};>".contains(before) || is_after_keyword(script, at) => {
                 length = quoted_length(rest);
             }
@@ -69,13 +69,30 @@ fn tool_places(script: &str) -> Vec<usize> {
                 placeholders.push(0);
             }
         }
-        let is_comment = rest.starts_with("//") || rest.starts_with("/*");
-        if !is_comment && !character.is_whitespace() {
+        if !character.is_whitespace() {
             before = character;
         }
         at += length;
     }
     places
+}
+
+/// Returns the length of the comment with which this code begins; `None` if there is none.
+fn comment_length(code: &str) -> Option<usize> {
+    if code.starts_with("//") {
+        return Some(code.find('\n').unwrap_or(code.len()));
+    }
+    let comment = code.strip_prefix("/*")?;
+    Some(comment.find("*/").map_or(code.len(), |end| end + 4))
+}
+
+/// Returns the code after white space and comments.
+fn after_comments(mut code: &str) -> &str {
+    loop {
+        code = code.trim_start();
+        let Some(length) = comment_length(code) else { return code };
+        code = code.get(length..).unwrap_or_default();
+    }
 }
 
 /// Whether the code before this place ends with a keyword, so that a `/` here begins a regular
@@ -126,20 +143,24 @@ fn template_text(rest: &str) -> (usize, bool) {
 
 /// Parses the command of a call. `arguments` begins after the opening parenthesis.
 fn literal_command(arguments: &str) -> Option<LiteralCommand> {
-    let mut rest = arguments.trim_start().strip_prefix('{')?;
+    let mut rest = after_comments(arguments).strip_prefix('{')?;
     let (mut command, mut directory) = (None, None);
     let mut depth = 0_usize;
     let mut key: Option<String> = None;
-    while let Some(character) = rest.chars().next() {
+    loop {
+        rest = after_comments(rest);
+        let Some(character) = rest.chars().next() else { break };
         let after = rest.get(character.len_utf8()..).unwrap_or_default();
+        let raw = rest.strip_prefix("String.raw").filter(|template| template.starts_with('`'));
         match character {
-            '"' | '\'' | '`' => {
-                let (text, end) = literal(rest)?;
-                rest = rest.get(end..).unwrap_or_default();
+            _ if raw.is_some() || matches!(character, '"' | '\'' | '`') => {
+                let source = raw.unwrap_or(rest);
+                let (text, end) = literal(source, raw.is_some())?;
+                rest = source.get(end..).unwrap_or_default();
                 if depth > 0 {
                     continue;
                 }
-                let follows = rest.trim_start().chars().next();
+                let follows = after_comments(rest).chars().next();
                 match (key.take(), text) {
                     (None, Some(text)) if follows == Some(':') => key = Some(text),
                     (Some(name), text) if matches!(follows, Some(',' | '}')) => match name.as_str()
@@ -161,7 +182,7 @@ fn literal_command(arguments: &str) -> Option<LiteralCommand> {
             _ if depth == 0 && is_name(character) => {
                 let end = rest.find(|next| !is_name(next)).unwrap_or(rest.len());
                 let (word, after) = rest.split_at(end);
-                if after.trim_start().starts_with(':') {
+                if after_comments(after).starts_with(':') {
                     key = Some(word.to_owned());
                 } else {
                     // The value is not a string literal.
@@ -182,14 +203,15 @@ fn is_name(character: char) -> bool {
 }
 
 /// Parses the string literal at the beginning; returns its text and where it ends. The text is
-/// `None` if it contains a placeholder or a numeric escape.
-fn literal(script: &str) -> Option<(Option<String>, usize)> {
+/// `None` if it contains a placeholder or a numeric escape. A `raw` template has no escapes.
+fn literal(script: &str, raw: bool) -> Option<(Option<String>, usize)> {
     let mut characters = script.char_indices();
     let (_, quote) = characters.next()?;
     let mut text = String::new();
     let mut plain = true;
     while let Some((at, character)) = characters.next() {
         match character {
+            '\\' if raw => text.extend([character, characters.next()?.1]),
             '\\' => match characters.next()?.1 {
                 'n' => text.push('\n'),
                 't' => text.push('\t'),
@@ -244,6 +266,17 @@ mod tests {
             ("my_exec_command({cmd: 'x'})", vec![]),
             ("tools.exec_command({cmd: 'open", vec![]),
             ("", vec![]),
+            // Regression: a command in a comment between the arguments was recorded as a command
+            // that ran, and a comment beside the command hid it.
+            ("tools.exec_command({ // cmd: 'rm x',\n cmd })", vec![]),
+            (
+                "tools.exec_command({ // it's slow\n cmd /* a */: 'make' /* b */, // c\n workdir: '/w' })",
+                one("make", Some("/w")),
+            ),
+            ("tools.exec_command(/* a */ { /*/ cmd: 'x' */ cmd: 'make' })", one("make", None)),
+            ("tools.exec_command({cmd: String.raw`grep '\\d\\`'`})", one("grep '\\d\\`'", None)),
+            ("tools.exec_command({cmd: String.raw`make ${what}`})", vec![]),
+            ("tools.exec_command({cmd: String.raw(parts)})", vec![]),
             // Regression: a command in a comment or in a text was recorded as a command that ran.
             ("// tools.exec_command({cmd: 'x'})\ntext('it\\'s')", vec![]),
             ("/* tools.exec_command({cmd: 'x'}) */ text(`a`)", vec![]),
