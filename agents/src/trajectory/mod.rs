@@ -311,15 +311,77 @@ impl TrajectoryRun {
 
 /// Returns the paths of the files that a patch in git's format changes.
 fn paths(patch: &str) -> Vec<String> {
-    let paths = patch.lines().filter_map(|line| {
-        let (_, path) = line.strip_prefix("diff --git a/")?.split_once(" b/")?;
-        Some(path.to_owned())
-    });
-    paths.collect()
+    patch.lines().filter_map(|line| patched_path(line.strip_prefix("diff --git ")?)).collect()
+}
+
+/// Returns the path in the heading of a file's patch: `a/PATH b/PATH`. The prefixes may be others,
+/// or absent. Only the paths of a renamed file differ. git quotes an unusual path.
+fn patched_path(heading: &str) -> Option<String> {
+    let after_prefix = |path: &str| path.split_once('/').map(|(_, path)| path.to_owned());
+    if let Some((_, path)) = heading.strip_suffix('"').and_then(|it| it.rsplit_once(" \"")) {
+        return after_prefix(&unquoted(path));
+    }
+    let middle = heading.len() / 2;
+    let halves = heading.get(..middle).zip(heading.get(middle..)?.strip_prefix(' '));
+    match halves {
+        Some((old, new)) if old == new => Some(new.to_owned()),
+        Some((old, new)) if old.get(1..) == new.get(1..) && new.get(1..2) == Some("/") => {
+            after_prefix(new)
+        }
+        _ => heading.split_once(" b/").map(|(_, path)| path.to_owned()),
+    }
+}
+
+/// Returns a path without the escapes with which git quotes it. A byte that is no ASCII is three
+/// octal digits.
+fn unquoted(path: &str) -> String {
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut rest = path;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        bytes.extend(before.bytes());
+        let octal = escape.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let byte = octal.or_else(|| {
+            escape.bytes().next().map(|letter| match letter {
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'r' => b'\r',
+                other => other,
+            })
+        });
+        bytes.extend(byte);
+        let length = if octal.is_some() { 3 } else { 1 };
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    bytes.extend(rest.bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Converts seconds to microseconds.
 #[expect(clippy::cast_possible_truncation, reason = "a cast from float to whole number saturates")]
 fn micros(seconds: f64) -> i64 {
     (seconds * 1e6).round() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paths_of_a_patch_are_those_of_its_headings() {
+        for (heading, expected) in [
+            ("a/x.py b/x.py", Some("x.py")),
+            // Regression: these paths were cut or left out.
+            ("a/a b/c.py b/a b/c.py", Some("a b/c.py")),
+            (r#""a/\303\251 \"x\".py" "b/\303\251 \"x\".py""#, Some("é \"x\".py")),
+            (r#"a/x.py "b/\303\251.py""#, Some("é.py")),
+            ("x.py x.py", Some("x.py")),
+            ("src/x.py src/x.py", Some("src/x.py")),
+            ("i/x.py w/x.py", Some("x.py")),
+            ("a/old.py b/new.py", Some("new.py")),
+            ("", None),
+        ] {
+            let found = paths(&format!("diff --git {heading}\n--- a/x\n+diff --git a/y b/y\n"));
+            assert_eq!(found.first().map(String::as_str), expected, "{heading}");
+        }
+    }
 }
