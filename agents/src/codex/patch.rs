@@ -57,13 +57,17 @@ fn files_from(
     let mut at = start;
     // A heredoc with `<<-` may indent its lines by tabs, which the shell removes.
     let indented = text.get(..at).is_some_and(|before| before.ends_with('\t'));
+    // Codex allows space before a heading. In an update, a line with a space is a line of context.
+    let mut updates = false;
     for line in text.get(at..).unwrap_or_default().split_inclusive('\n') {
         let content = line.trim_end();
         let content = if indented { content.trim_start_matches('\t') } else { content };
+        let content = if updates { content } else { content.trim_start() };
         if content.starts_with(END) {
             break;
         }
         if let Some(path) = HEADS.iter().find_map(|head| content.strip_prefix(head)) {
+            updates = content.starts_with("*** Update");
             let file = PatchedFile {
                 path: place(context.cwd.as_deref(), directory, path.trim()),
                 moved_to: None,
@@ -385,6 +389,18 @@ mod tests {
             assert_eq!(place(Some("/w/p"), directory, "a.txt"), expected, "{before}");
             assert_eq!(place(Some("/w/p"), directory, "/a.txt"), "/a.txt");
         }
+    }
+
+    #[test]
+    fn a_heading_may_have_space_before_it_except_in_an_update() {
+        let context = LineContext::new((0, 1), forge_store::model::Timestamp::default());
+        let patch = "  *** Begin Patch\n *** Add File: a\n+ *** x\n *** Delete File: b\n \
+            *** Update File: c\n@@\n *** Delete File: d\n-x\n+y\n *** End Patch\n+z\n\
+            *** Delete File: e\n*** End Patch";
+        let files = files(&context, patch, "", &PatchDirectory::Session);
+        let files: Vec<_> =
+            files.iter().map(|file| (&*file.path, file.added, file.removed)).collect();
+        assert_eq!(files, [("a", 1, 0), ("b", 0, 0), ("c", 2, 1), ("e", 0, 0)]);
     }
 
     #[test]
