@@ -192,6 +192,9 @@ impl<'a> ShellLexer<'a> {
                     Some('\n') | None => {}
                     Some(escaped) => {
                         self.quotes();
+                        if self.separates_before(escaped) {
+                            self.push('\\');
+                        }
                         self.push(escaped);
                     }
                 },
@@ -225,6 +228,19 @@ impl<'a> ShellLexer<'a> {
             }
         }
         self.operator(ShellToken::End);
+    }
+
+    /// Returns whether the backslash before this character is one in a path of Windows. A shell of
+    /// Unix needs none before a letter or digit inside a word, or before a dot after `.` or `..`.
+    fn separates_before(&self, next: char) -> bool {
+        let word = self.word.as_ref().map_or("", |word| word.text.as_str());
+        match next {
+            '.' => word == "." || word.ends_with(".."),
+            next if next.is_alphanumeric() || next == '_' => {
+                word.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '_' | '-'))
+            }
+            _ => false,
+        }
     }
 
     fn dollar(&mut self, is_quoted: bool) {
@@ -489,6 +505,11 @@ mod tests {
             (r"a $'it\'s; b' || c", "a it's; b ; c"),
             ("# only a remark\ntrue # and one", "true"),
             ("a \\\n  b;", "a b"),
+            // Regression: the programs and files of Windows lost their directories.
+            (r".\gradlew.bat test", r".\gradlew.bat test"),
+            (r"C:\py\python.exe ..\..\a.py", r"C:\py\python.exe ..\..\a.py"),
+            (r"venv\Scripts\pip .\.x\y", r"venv\Scripts\pip .\.x\y"),
+            (r"\ls \*.py a\ b a\.b x=\$y", "ls *.py a b a.b x=$y"),
             ("cat <<< word | wc", "cat | wc"),
             ("", ""),
         ] {

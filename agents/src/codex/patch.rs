@@ -170,9 +170,11 @@ impl PatchDirectory {
         if to.is_empty() || to == "-" || to.starts_with('~') || to.contains(['$', '`', '*', '?']) {
             return Self::Unknown;
         }
+        // A path of Windows may have backslashes.
+        let to = to.replace('\\', "/");
         match self {
-            _ if !is_relative(to) => Self::Path(to.to_owned()),
-            Self::Session => Self::Path(to.to_owned()),
+            _ if !is_relative(&to) => Self::Path(to),
+            Self::Session => Self::Path(to),
             Self::Path(from) => Self::Path(format!("{}/{to}", from.trim_end_matches('/'))),
             Self::Unknown => Self::Unknown,
         }
@@ -185,25 +187,6 @@ const DIRECTORY_CHANGES: [&str; 8] =
 
 fn changes_directory(word: &str) -> bool {
     DIRECTORY_CHANGES.iter().any(|change| change.eq_ignore_ascii_case(word))
-}
-
-/// Returns a command line with a slash in place of the backslashes in paths of Windows: in a shell
-/// of Unix, no path needs a backslash before a letter, a digit, a dot or an underscore. The word
-/// after `<<` is no path.
-fn with_slashes(line: &str) -> String {
-    let mut slashed = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        let after = escape.trim_start_matches('\\');
-        let (backslashes, _) = escape.split_at(escape.len() - after.len());
-        let in_path = after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_'))
-            && !before.trim_end_matches(['-', ' ']).ends_with("<<");
-        slashed.push_str(before);
-        slashed.push_str(if in_path { "/" } else { backslashes });
-        rest = after;
-    }
-    slashed + rest
 }
 
 /// The directory of a command line, and those that `pushd` has saved.
@@ -259,7 +242,7 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
         let end = begins.get(number).copied().unwrap_or(line.len());
         line.get(..end).is_some_and(|before| before.contains([')', '}']))
     };
-    let commands = shell::split(&with_slashes(line));
+    let commands = shell::split(line);
     let is_patch = |word: Option<&String>| word.is_some_and(|word| is_patch_program(word));
     let start = PatchDirectory::from_call(directory);
     let mut stack = DirectoryStack { here: start.clone(), pushed: Vec::new() };
