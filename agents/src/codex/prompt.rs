@@ -233,8 +233,10 @@ pub(super) fn push_prompt(
     if prompt_text.trim().is_empty() || state.sub_agent {
         return;
     }
-    // The kinds of lines differ in how they join the parts of a message.
-    let same: String = prompt_text.split_whitespace().collect();
+    // The kinds of lines differ in how they join the parts of a message. Only the message has the
+    // frame of an image between two of them.
+    let own = prompt_text.lines().filter(|line| !is_frame(line));
+    let same: String = own.flat_map(str::split_whitespace).collect();
     if !state.is_news(text_hash(&same), source, work.line.at) {
         return;
     }

@@ -145,6 +145,14 @@ fn the_editors_context_and_attachments_are_left_out() {
     assert_eq!(title(&piece).as_deref(), Some("fix the lexer"));
 }
 
+/// Regression: the event became a second prompt.
+#[test]
+fn a_prompt_with_an_image_between_its_texts_is_recorded_once() {
+    let texts = ["see ", "<image name=[Image #1]>", "</image>", " here"];
+    let script = meta() + &message_line(1, &texts, &[]) + &event_line(1, "see  here");
+    assert_eq!(prompts(&read(&script)), ["see \n<image name=[Image #1]>\n</image>\n here"]);
+}
+
 #[test]
 fn a_long_prompt_of_several_parts_is_resolved() {
     let long = "x".repeat(300);
