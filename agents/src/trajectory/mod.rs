@@ -322,8 +322,8 @@ fn patched_path(heading: &str) -> Option<String> {
         return after_prefix(&unquoted(path));
     }
     let middle = heading.len() / 2;
-    let halves = heading.get(..middle).zip(heading.get(middle..)?.strip_prefix(' '));
-    match halves {
+    let new = heading.get(middle..).and_then(|rest| rest.strip_prefix(' '));
+    match heading.get(..middle).zip(new) {
         Some((old, new)) if old == new => Some(new.to_owned()),
         Some((old, new)) if old.get(1..) == new.get(1..) && new.get(1..2) == Some("/") => {
             after_prefix(new)
@@ -378,6 +378,7 @@ mod tests {
             ("src/x.py src/x.py", Some("src/x.py")),
             ("i/x.py w/x.py", Some("x.py")),
             ("a/old.py b/new.py", Some("new.py")),
+            ("a/é b/èè", Some("èè")),
             ("", None),
         ] {
             let found = paths(&format!("diff --git {heading}\n--- a/x\n+diff --git a/y b/y\n"));
