@@ -646,9 +646,10 @@ fn is_name_of_tests(name: &str) -> bool {
 /// `ci.sh`.
 fn script_file_call(words: &[&str]) -> Option<CheckCall> {
     let (file, rest) = words.split_first()?;
-    let name = file.rsplit('/').next()?;
-    let stem = name.strip_suffix(".sh").or_else(|| name.strip_suffix(".bash"));
-    if stem.is_none() && (name.contains('.') || !file.contains('/')) {
+    let name = file.rsplit(['/', '\\']).next()?;
+    let endings = [".sh", ".bash", ".ps1", ".bat", ".cmd"];
+    let stem = endings.iter().find_map(|ending| name.strip_suffix(ending));
+    if stem.is_none() && (name.contains('.') || !file.contains(['/', '\\'])) {
         return None;
     }
     let stem = stem.unwrap_or(name);
@@ -662,6 +663,6 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
         return None;
     }
     let check = script_check(word).unwrap_or(CheckKind::Test);
-    let call = file.trim_start_matches("./");
+    let call = file.trim_start_matches("./").trim_start_matches(".\\");
     Some(CheckCall::new(check, "script", call, (*file).to_owned(), rest))
 }

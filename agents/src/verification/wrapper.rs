@@ -228,9 +228,10 @@ pub(super) fn inner<'w, 'a>(
 ) -> Option<InnerCommand<'w, 'a>> {
     let (first, rest) = words.split_first()?;
     let program = first.rsplit(['/', '\\']).next()?;
-    let program = program.strip_suffix(".exe").unwrap_or(program);
+    let endings = [".exe", ".cmd", ".bat"];
+    let program = endings.iter().find_map(|it| program.strip_suffix(it)).unwrap_or(program);
     match program {
-        "powershell" | "pwsh" => return windows_shell(rest, &["-c", "-command"]),
+        "powershell" | "pwsh" => return windows_shell(rest, &["-c", "-command", "-file"]),
         "cmd" => return windows_shell(rest, &["/c", "/k"]),
         "eval" => return Some(InnerCommand::Line(rest.join(" "))),
         "su" | "runuser" if rest.iter().any(|word| matches!(*word, "-c" | "--command")) => {
