@@ -76,6 +76,22 @@ fn recorded_visibility(lines: &[&str]) -> OutputVisibility {
     seen
 }
 
+/// The number of lines in which an error of PowerShell's parser has its category.
+const PARSER_ERROR_LINES: usize = 12;
+
+/// Whether these lines begin with an error of PowerShell's parser about a command line. About a
+/// script, it names the file. The category is not translated.
+fn is_parser_error(lines: &[&str]) -> bool {
+    match lines {
+        ["ParserError:", "Line |", ..] => true,
+        [place, shown, rest @ ..] if shown.starts_with("+ ") && !place.contains(".ps1") => {
+            let category = rest.iter().find(|line| line.starts_with("+ CategoryInfo"));
+            category.is_some_and(|line| line.contains(": ParserError: "))
+        }
+        _ => false,
+    }
+}
+
 /// Whether this line stands for lines that were left out: it counts them, or has the form of such a
 /// mark.
 fn is_mark_of_shortening(line: &str) -> bool {
@@ -114,20 +130,24 @@ impl CheckJudge<'_> {
 
     /// Whether the shell could not parse the command line, so that nothing ran.
     fn not_parsed(&self) -> bool {
-        let says = |line: &&str| {
-            line.contains("syntax error near unexpected token")
-                || line.contains("syntax error: unexpected end of file")
-                || line.contains("unexpected EOF while looking for matching")
-        };
+        const MESSAGES: [&str; 6] = [
+            "syntax error near unexpected token",
+            "syntax error: unexpected end of file",
+            "unexpected EOF while looking for matching",
+            ": Syntax error: ",
+            ": parse error near ",
+            ": unmatched ",
+        ];
         // A message that begins with the name of a script is about the script, not about the
         // command line.
         let says = |line: &&str| {
             let by = line.split(':').next().unwrap_or_default().rsplit('/').next();
-            says(line)
+            MESSAGES.iter().any(|message| line.contains(message))
                 && matches!(by, Some("bash" | "sh" | "zsh" | "dash" | "ksh" | "eval" | "(eval)"))
         };
-        let first = self.lines.iter().find(|line| !line.trim().is_empty());
-        self.failed() && first.is_some_and(says)
+        let filled = self.lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+        let filled: Vec<&str> = filled.take(PARSER_ERROR_LINES).collect();
+        self.failed() && (filled.first().is_some_and(says) || is_parser_error(&filled))
     }
 
     /// Whether one of the first three lines is an error of a command that could not enter a folder,

@@ -105,7 +105,7 @@ static FAILURES: &[RunnerFailure] = &[
 ];
 
 /// The pattern of what a shell says about a program that it cannot run.
-const NOT_FOUND: &str = r"^(?:\S*sh: (?:line )?(?:\d+: )?)?(?:\S*/)?{}: (?:(?:command )?not found|No such file or directory|Permission denied)$|^\S*sh:(?:\d+:)? command not found: {}$|^'?{}'? (?:is not recognized as |: The term )";
+const NOT_FOUND: &str = r"^(?:\S*sh: (?:line )?(?:\d+: )?)?(?:\S*/)?{}: (?:(?:command )?not found|No such file or directory|Permission denied)$|^\S*sh:(?:\d+:)? command not found: {}$|^'?{}'? is not recognized as |^{} ?: The term |\| The term '{}' is not recognized as |: ObjectNotFound: \({}:String\) \[\], CommandNotFoundException|^{} ?: .*[/\\]{}\.ps1\b";
 
 /// What Jest and Vitest print if there are no tests.
 const NO_TESTS_FOUND: &str =

@@ -393,6 +393,27 @@ fn an_exit_code_of_another_command_gives_no_verdict() {
         status("cargo test)", 2, "bash: -c: line 1: syntax error near unexpected token `)'"),
         ""
     );
+    for message in [
+        "zsh:1: parse error near `\\n'",
+        "zsh:1: unmatched '",
+        "sh: 1: Syntax error: \")\" unexpected",
+        "ParserError: \nLine |\n   1 |  cd web && npm test |\n     | An empty pipe element is not allowed.",
+        // The first lines are in the language of the system.
+        "In Zeile:1 Zeichen:8\n+ cd web && npm test\n+        ~~\nDas Token \"&&\" ist falsch.\n    + CategoryInfo          : ParserError: (:) [], ParentContainsErrorRecordException",
+    ] {
+        assert_eq!(status("cd web && npm test", 1, message), "", "{message}");
+    }
+    let of_script = "At C:\\w\\a.ps1:1 char:8\n+ a && b\n+   ~~\n    + CategoryInfo          : ParserError: (:) [], ParseException";
+    assert_eq!(status("npm test", 1, of_script), "failed");
+    for message in [
+        "npm : File C:\\Program Files\\nodejs\\npm.ps1 cannot be loaded because running scripts is disabled",
+        "npm : ファイル C:\\Program Files\\nodejs\\npm.ps1 を読み込むことができません。",
+        "npm: The term 'npm' is not recognized as a name of a cmdlet",
+        "npm: \nLine |\n   1 |  npm test\n     | The term 'npm' is not recognized as a name of a cmdlet",
+        "npm : x\n+ npm test\n+ ~~~\n    + CategoryInfo          : ObjectNotFound: (npm:String) [], CommandNotFoundException",
+    ] {
+        assert_eq!(status("npm test", 1, message), "error", "{message}");
+    }
     assert_eq!(ended("cargo test", "refused", None, ""), "");
     assert_eq!(ended("cargo test", "background", None, ""), "1:unknown");
     assert_eq!(ended("cargo test", "interrupted", None, "test result: ok. 1 passed"), "1:unknown");
