@@ -249,6 +249,14 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
     let programs = any_of(&[own, call.tool]);
     let names = any_of(&[own, call.tool, call.call.as_str(), first]);
     let filled = lines.iter().filter(|line| !line.trim().is_empty());
+    // zsh does not run a command with a pattern of files that matches none.
+    let mut shown = filled.clone();
+    let (only, more) = (shown.next(), shown.next());
+    let is_no_match =
+        |line: &&str| line.starts_with("zsh:") && line.contains(" no matches found: ");
+    if alone && more.is_none() && only.is_some_and(is_no_match) {
+        return true;
+    }
     let known = FAILURES.iter().filter(|failure| is_run_by(call, failure.programs));
     let known = known.map(|failure| (failure.message, &names));
     known.chain([(NOT_FOUND, &programs)]).any(|(message, names)| {

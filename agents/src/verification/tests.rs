@@ -414,6 +414,9 @@ fn an_exit_code_of_another_command_gives_no_verdict() {
     ] {
         assert_eq!(status("npm test", 1, message), "error", "{message}");
     }
+    let no_match = "zsh:1: no matches found: a.py::test_x[1]";
+    assert_eq!(status("pytest a.py::test_x[1]", 1, no_match), "error");
+    assert_eq!(status("rm *.x; pytest", 1, &format!("{no_match}\nx")), "failed");
     assert_eq!(ended("cargo test", "refused", None, ""), "");
     assert_eq!(ended("cargo test", "background", None, ""), "1:unknown");
     assert_eq!(ended("cargo test", "interrupted", None, "test result: ok. 1 passed"), "1:unknown");
