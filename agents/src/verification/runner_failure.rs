@@ -28,6 +28,8 @@ const MAKE: &[&str] = &["make", "gmake"];
 static FAILURES: &[RunnerFailure] = &[
     says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
     says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
+    says(&["python"], r"^Python was not found; run without arguments to install "),
+    says(&["node"], r"^Error: Cannot find module '(?:[^']*[/\\])?{}'"),
     says(&["ssh"], r"^ssh: |^Host key verification failed|: Permission denied \(publickey"),
     says(CONTAINERS, r"^(?:docker: )?(?:Error response from daemon|Cannot connect to the Docker)"),
     says(
@@ -46,7 +48,7 @@ static FAILURES: &[RunnerFailure] = &[
     says(NODE, r#"^npm (?:ERR!|error) Missing script: "{}""#),
     says(
         NODE,
-        r"^npm (?:ERR!|error) (?:could not determine executable|enoent Could not read package)",
+        r"^npm (?:ERR!|error) (?:could not determine executable|enoent Could not read package|npx canceled due to missing packages)",
     ),
     says(NODE, r"^\s*ERR_PNPM_(?:NO_SCRIPT|NO_IMPORTER_MANIFEST_FOUND)\b"),
     says(NODE, r#"^(?:error|\s*ERR_PNPM_\S+\s+)?\s*Command "{}" not found"#),
@@ -54,6 +56,14 @@ static FAILURES: &[RunnerFailure] = &[
     says(NODE, r"^error: could not find package\.json|^Usage Error: The project in "),
     says(MAKE, r"^g?make(?:\[\d+\])?: \*\*\* No rule to make target ['`‘]{}['’]\.\s+Stop"),
     says(MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
+    says(
+        &["make", "gmake", "swift", "xcodebuild"],
+        r"^xcrun: error: invalid active developer path|^xcode-select: (?:error|note): ",
+    ),
+    says(
+        &["mvn", "mvnw", "mvnd", "gradle", "gradlew", "sbt"],
+        r"^(?:ERROR|Error): JAVA_HOME is |^The JAVA_HOME environment variable is not |Unable to locate a Java Runtime",
+    ),
     says(MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
     says(
         &["nix", "nix-shell"],
@@ -90,7 +100,10 @@ static FAILURES: &[RunnerFailure] = &[
         r"^error: no (?:test|bin|example|bench) target named |^error: unexpected argument ",
     ),
     says(&["cargo"], r"^error: package ID specification "),
-    says(&["cargo", "rustup"], r"^error: toolchain '\S+' is not installed"),
+    says(
+        &["cargo", "rustup"],
+        r"^error: toolchain '\S+' is not installed|^error: rustup could not choose a version of ",
+    ),
     says(&["cargo", "rustup"], r"^error: 'cargo-{}(?:\.exe)?' is not installed for the toolchain"),
     says(&["go"], r"^go: (?:go\.mod file not found|cannot find main module)"),
     says(&["dotnet"], r"^Could not execute because the (?:specified|application)"),

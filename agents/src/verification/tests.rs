@@ -414,6 +414,26 @@ fn an_exit_code_of_another_command_gives_no_verdict() {
     ] {
         assert_eq!(status("npm test", 1, message), "error", "{message}");
     }
+    for (line, message) in [
+        ("node node_modules/.bin/jest", "Error: Cannot find module '/w/node_modules/.bin/jest'"),
+        (
+            "npx --no-install jest",
+            "npm error npx canceled due to missing packages and no YES option",
+        ),
+        (
+            "python -m pytest",
+            "Python was not found; run without arguments to install from the Store",
+        ),
+        ("make test", "xcode-select: note: No developer tools were found, requesting install."),
+        ("make test", "xcrun: error: invalid active developer path (/Library/Developer)"),
+        ("mvn test", "The operation couldn’t be completed. Unable to locate a Java Runtime."),
+        ("./gradlew test", "ERROR: JAVA_HOME is not set and no 'java' command could be found."),
+        ("cargo test", "error: rustup could not choose a version of cargo to run"),
+    ] {
+        assert_eq!(status(line, 1, message), "error", "{line}");
+    }
+    let other = "Error: Cannot find module '/w/src/jest-helper'";
+    assert_eq!(status("node node_modules/.bin/jest", 1, other), "failed");
     let no_match = "zsh:1: no matches found: a.py::test_x[1]";
     assert_eq!(status("pytest a.py::test_x[1]", 1, no_match), "error");
     assert_eq!(status("rm *.x; pytest", 1, &format!("{no_match}\nx")), "failed");
