@@ -216,22 +216,36 @@ const NON_CHECKING_OPTIONS: &[&str] = &[
     "--help", "-h", "--version", "-V", "--collect-only", "--co", "--list", "-list", "--listTests",
     "--list-tests", "--dry-run", "--just-print", "--showConfig", "--show-config", "--print-config",
     "--init", "--fixtures", "--markers", "--clearCache", "--show-files", "--show-settings",
+    "-help", "-version",
+];
+
+/// Programs for which one of these options means something else.
+const OTHER_MEANINGS: &[(&[&str], &str)] = &[
+    // It prints the version, or more, and the run goes on. For Robot Framework it names a file.
+    (&["ctest", "gradle", "gradlew", "mvn", "mvnd", "mvnw", "pabot", "robot"], "-V"),
+    // It names a host.
+    (&["pg_prove"], "-h"),
 ];
 
 /// More words with which these programs check nothing: options, and subcommands of programs that
 /// also check without one.
 const NON_CHECKING_WORDS: &[(&[&str], &[&str])] = &[
+    (&["actionlint"], &["-init-config"]),
     (&["ava"], &["--reset-cache"]),
     (&["bats"], &["--count", "-c"]),
     (&["bazel", "bazelisk"], &["--nobuild"]),
     (&["behave"], &["-d", "--steps-catalog"]),
     (&["cargo", "cross"], &["--build-plan", "--unit-graph"]),
+    // Subcommands of `cargo deny` and `cargo llvm-cov`.
+    (&["cargo", "cross"], &["clean", "fetch", "init", "list", "report", "show-env"]),
     (&["ctest"], &["-N", "--show-only"]),
     (&["deno"], &["--no-run"]),
     (&["detekt"], &["--generate-config"]),
-    (&["dmypy"], &["start", "stop", "status", "kill", "suggest"]),
+    (&["dmypy"], &["start", "restart", "stop", "status", "kill", "suggest", "inspect", "hang"]),
+    (&["dotnet"], &["-t"]),
     (&["eslint"], &["--env-info"]),
-    (&["ginkgo"], &["bootstrap", "generate", "help", "labels", "outline", "unfocus", "version"]),
+    (&["ginkgo"], &["bootstrap", "build", "generate", "help", "labels", "outline", "unfocus"]),
+    (&["ginkgo"], &["version", "watch"]),
     (&["go"], &["-n"]),
     (&["gofmt", "gofumpt", "goimports"], &["-w"]),
     (
@@ -239,7 +253,8 @@ const NON_CHECKING_WORDS: &[(&[&str], &[&str])] = &[
         &["cache", "completion", "config", "custom", "fmt", "formatters", "help", "linters"],
     ),
     (&["golangci-lint"], &["migrate", "version"]),
-    (&["gradle", "gradlew"], &["-m"]),
+    (&["gotestsum"], &["help", "tool"]),
+    (&["gradle", "gradlew"], &["-m", "--task"]),
     (&["jasmine"], &["init", "examples", "version"]),
     (&["just"], &["-n", "-l", "-s", "--show", "--summary", "--evaluate", "--dump"]),
     (&["mise", "rtx"], &["-n"]),
@@ -256,20 +271,31 @@ const NON_CHECKING_WORDS: &[(&[&str], &[&str])] = &[
     (&["rake"], &["-n", "-T", "-P", "-W", "--tasks", "--prereqs"]),
     (&["robot", "pabot"], &["--dryrun"]),
     (&["rubocop"], &["-L", "--list-target-files", "--show-cops", "--auto-gen-config"]),
-    (&["staticcheck"], &["-version", "-explain", "-list-checks"]),
+    (&["staticcheck"], &["-explain", "-list-checks"]),
     (&["swift"], &["list"]),
     (&["swiftlint"], &["docs", "generate-docs", "rules", "version"]),
+    (&["tap"], &["config", "debug", "dump-config", "list", "plugin", "report", "versions"]),
     (&["task", "go-task"], &["-n", "-l", "--dry", "--summary", "--status"]),
     (
         &["tox"],
         &["-l", "-a", "--listenvs", "--listenvs-all", "--notest", "list", "config", "devenv"],
     ),
+    (&["tox"], &["l", "c", "d", "q", "quickstart", "de", "depends", "e", "exec", "schema"]),
     (&["tsc", "vue-tsc", "tsgo"], &["-v", "--clean", "--dry"]),
     (&["turbo"], &["--dry", "--graph"]),
     (&["vitest"], &["list", "init"]),
     (&["xcodebuild"], &["-dry-run", "-n", "-showBuildSettings"]),
     (&["zig"], &["-l", "--list-steps"]),
+    // The option for their version. For other programs it means that they print more.
+    (&["bats", "eslint", "hadolint", "jasmine", "jest", "kubeconform", "luacheck"], &["-v"]),
+    (&["rspec", "rubocop", "stylelint", "tflint", "tslint", "vale", "vitest", "yamllint"], &["-v"]),
 ];
+
+/// Whether a program with this option prints something and checks nothing.
+fn is_non_checking(program: &str, option: &str) -> bool {
+    let mut others = OTHER_MEANINGS.iter().filter(|(programs, _)| programs.contains(&program));
+    NON_CHECKING_OPTIONS.contains(&option) && !others.any(|(_, other)| *other == option)
+}
 
 /// Returns whether this program checks nothing if it gets these arguments besides its subcommand.
 fn checks_nothing(program: &str, call: &str, rest: &[&str]) -> bool {
@@ -277,11 +303,12 @@ fn checks_nothing(program: &str, call: &str, rest: &[&str]) -> bool {
     let known: Vec<&str> = known.flat_map(|(_, words)| words.iter().copied()).collect();
     let options = rest.iter().take_while(|word| **word != "--");
     let mut options = options.filter(|word| word.starts_with('-'));
-    let first = rest.first().filter(|_| call.is_empty() || program == "swift");
+    let has_more = matches!(call, "" | "deny" | "llvm-cov") || program == "swift";
+    let first = rest.first().filter(|_| has_more);
     let makes = matches!(program, "make" | "gmake");
     options.any(|word| {
         let name = word.split_once('=').map_or(*word, |(name, _)| name);
-        NON_CHECKING_OPTIONS.contains(&name) || known.contains(&name)
+        is_non_checking(program, name) || known.contains(&name)
     }) || first.is_some_and(|word| known.contains(word))
         || (makes && (rest.contains(&"--question") || rest.contains(&"--touch")))
         || (makes && has_make_flag(rest, &['n', 'q', 't']))
@@ -460,7 +487,7 @@ fn script_call(
     let passes_on = matches!(program, "just" | "mise" | "rtx");
     let own = arguments.iter().take_while(|word| !passes_on || script_check(word).is_none());
     let own: Vec<&str> = own.copied().collect();
-    let listed = arguments.iter().any(|word| NON_CHECKING_OPTIONS.contains(word));
+    let listed = arguments.iter().any(|word| is_non_checking(program, word));
     if listed || checks_nothing(program, "script", &own) {
         return None;
     }

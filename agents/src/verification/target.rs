@@ -64,11 +64,11 @@ const DIRECTORIES: &[(&str, &[&str])] = &[
 /// Options that change what is printed or the speed, not what is checked. Options with a value are
 /// in [`NOISE_VALUED`].
 const NOISE: &[&str] = &[
-    "-v", "-vv", "-vvv", "-q", "-qq", "-s", "-x", "-sv", "-vs", "-xvs", "-vx", "-xv", "-i", "-w",
-    "-e", "-B", "--quiet", "--verbose", "--silent", "--exitfirst", "--no-header", "--no-summary",
-    "--nocapture", "--no-capture", "--show-output", "--locked", "--offline", "--frozen",
-    "--no-fail-fast", "--fail-fast", "--bail", "--run", "--ci", "--no-color", "--color",
-    "--colors", "--no-colors", "--forceExit", "--detectOpenHandles", "--runInBand",
+    "-v", "-vv", "-vvv", "-V", "-VV", "-q", "-qq", "-s", "-x", "-sv", "-vs", "-xvs", "-vx", "-xv",
+    "-i", "-w", "-e", "-B", "--quiet", "--verbose", "--silent", "--exitfirst", "--no-header",
+    "--no-summary", "--nocapture", "--no-capture", "--show-output", "--locked", "--offline",
+    "--frozen", "--no-fail-fast", "--fail-fast", "--bail", "--run", "--ci", "--no-color",
+    "--color", "--colors", "--no-colors", "--forceExit", "--detectOpenHandles", "--runInBand",
     "--no-coverage", "--coverage", "--no-cov", "--pretty", "--noEmit", "--batch-mode", "-ntp",
     "--no-daemon", "--stacktrace", "--info", "--no-warn", "--cached", "-trimpath", "--no-cache",
     "--cache", "--no-watch", "--single-run", "--no-progress", "--output-on-failure",

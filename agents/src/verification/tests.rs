@@ -293,6 +293,23 @@ fn a_call_that_runs_no_check_is_none() {
         "bats --count t",
         "xcodebuild test -dry-run",
         "cmake --build b --target clean",
+        // Regression: their other subcommands and the option for their version passed.
+        "cargo deny init",
+        "cargo llvm-cov report --lcov",
+        "ginkgo build ./...",
+        "dmypy restart",
+        "tox l",
+        "gotestsum tool slowest",
+        "dotnet test -t",
+        "gradle help --task test",
+        "tap report",
+        "actionlint -version",
+        "jest -v",
+        "eslint -v",
+        "vitest -v",
+        "rspec -v",
+        "yamllint -v",
+        "rubocop -V",
     ] {
         assert_eq!(names(line).join(", "), "", "{line}");
     }
@@ -306,6 +323,14 @@ fn a_call_that_runs_no_check_is_none() {
         ("zig test a.zig -lc", "zig test"),
         ("pytest -n 4 list", "pytest"),
         ("vitest run list", "vitest"),
+        ("cargo deny check list", "cargo deny check"),
+        ("pytest -v", "pytest"),
+        // Regression: for these programs, an option that prints the version of others means more.
+        ("ctest -V", "ctest"),
+        ("mvn -B -V verify", "mvn verify"),
+        ("./gradlew -V test", "gradlew test"),
+        ("robot -V vars.py t", "robot"),
+        ("pg_prove -h localhost t/a.sql", "pg_prove"),
     ] {
         assert_eq!(names(line).join(", "), expected, "{line}");
     }
@@ -315,6 +340,7 @@ fn a_call_that_runs_no_check_is_none() {
         found.outcomes(&ended).remove(0).check
     };
     assert_eq!(kind("cargo nextest run --no-run"), CheckKind::Build);
+    assert_eq!(kind("cargo bench --no-run"), CheckKind::Build);
     assert_eq!(kind("mvn install"), CheckKind::Test);
     assert_eq!(kind("mvn install -DskipTests"), CheckKind::Build);
     assert_eq!(kind("mvn verify -Dmaven.test.skip=true"), CheckKind::Build);

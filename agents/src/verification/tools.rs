@@ -119,7 +119,10 @@ const fn tool(
 pub(super) static TOOLS: &[CheckTool] = &[
     tool(
         &["cargo", "cross"],
-        &["test --no-run", "t --no-run", "nextest run --no-run"],
+        &[
+            "test --no-run", "t --no-run", "nextest run --no-run", "bench --no-run",
+            "miri test --no-run", "tarpaulin --no-run",
+        ],
         Build,
         &CARGO_CHECK,
     ),
