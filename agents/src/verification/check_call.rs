@@ -632,7 +632,18 @@ pub(super) fn script_check(name: &str) -> Option<CheckKind> {
     let check = known.map(|(_, check)| *check).max().or(format);
     // A word such as `type` makes a check only together with `check`.
     let only_kind = parts.iter().all(|part| matches!(part.as_str(), "type" | "types" | "style"));
-    check.filter(|_| !only_kind).or(checks.then_some(CheckKind::Test))
+    let check = check.filter(|_| !only_kind).or(checks.then_some(CheckKind::Test))?;
+    Some(if only_builds(&parts) { CheckKind::Build } else { check })
+}
+
+/// Whether these words of a script's name mean that it builds what the other words name:
+/// `compileTestKotlin`, `testClasses`, `build:test`. `build-and-test` also tests.
+fn only_builds(parts: &[String]) -> bool {
+    let is = |part: Option<&String>, words: &[&str]| {
+        part.is_some_and(|part| words.contains(&part.as_str()))
+    };
+    (is(parts.first(), &["assemble", "build", "compile"]) || is(parts.last(), &["classes"]))
+        && !parts.iter().any(|part| part == "and")
 }
 
 /// Splits a name such as `test:unit`, `lint-all` or `:app:testDebugUnitTest` into words in lower
@@ -683,7 +694,6 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
     let word = stem.strip_prefix("run-").or_else(|| stem.strip_prefix("run_")).unwrap_or(stem);
     let known = SCRIPT_WORDS.iter().any(|(known, _)| *known == word)
         || CHECK_WORDS.contains(&word)
-        || matches!(stem, "runtests" | "run_tests")
         || (stem.len() < name.len() && is_name_of_tests(word) && script_check(word).is_some());
     // `/usr/bin/test` does not check a project.
     if !known || is_tool(name) || file.starts_with("/usr/") || file.starts_with("/bin/") {

@@ -211,6 +211,9 @@ fn known_commands_are_found_at_any_position() {
         ("rake db:test:prepare", ""),
         ("npm run generate:types", ""),
         ("make verify-codegen", "make verify-codegen"),
+        ("make unittests", "make unittests"),
+        ("make distcheck", "make distcheck"),
+        ("npm run checks", "npm run checks"),
         ("forge test -vvv", "forge test"),
         ("ls; git status", ""),
         ("echo 'cargo test'", ""),
@@ -343,6 +346,11 @@ fn a_call_that_runs_no_check_is_none() {
     assert_eq!(kind("cargo bench --no-run"), CheckKind::Build);
     assert_eq!(kind("mvn install"), CheckKind::Test);
     assert_eq!(kind("mvn install -DskipTests"), CheckKind::Build);
+    assert_eq!(kind("./gradlew compileTestKotlin"), CheckKind::Build);
+    assert_eq!(kind("gradle testClasses"), CheckKind::Build);
+    assert_eq!(kind("npm run build:test"), CheckKind::Build);
+    assert_eq!(kind("make build-and-test"), CheckKind::Test);
+    assert_eq!(kind("./gradlew testDebugUnitTest"), CheckKind::Test);
     assert_eq!(kind("mvn verify -Dmaven.test.skip=true"), CheckKind::Build);
     assert_eq!(kind("mvn verify -DskipTests=false"), CheckKind::Test);
 }

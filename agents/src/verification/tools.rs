@@ -53,7 +53,13 @@ pub(super) enum DirectNames {
 pub(super) const SCRIPT_WORDS: &[(&str, CheckKind)] = &[
     ("test", Test),
     ("tests", Test),
+    ("unittest", Test),
+    ("unittests", Test),
+    ("doctest", Test),
+    ("runtests", Test),
+    ("selftest", Test),
     ("spec", Test),
+    ("specs", Test),
     ("e2e", Test),
     ("unit", Test),
     ("jest", Test),
@@ -70,6 +76,7 @@ pub(super) const SCRIPT_WORDS: &[(&str, CheckKind)] = &[
     ("types", Build),
     ("tsc", Build),
     ("lint", Lint),
+    ("linting", Lint),
     ("eslint", Lint),
     ("clippy", Lint),
     ("vet", Lint),
@@ -90,7 +97,8 @@ pub(super) const SCRIPT_WORDS: &[(&str, CheckKind)] = &[
 
 /// Words that make a script a check even if its name contains none of [`SCRIPT_WORDS`]: a lint with
 /// one of [`FORMAT_WORDS`], otherwise a test.
-pub(super) const CHECK_WORDS: &[&str] = &["check", "ci", "verify", "validate"];
+pub(super) const CHECK_WORDS: &[&str] =
+    &["check", "checks", "distcheck", "installcheck", "ci", "verify", "validate"];
 pub(super) const FORMAT_WORDS: &[&str] =
     &["fmt", "format", "formatting", "prettier", "spotless", "scalafmt"];
 /// Words that show that a script is no check, because it does something else or does not end.
