@@ -44,12 +44,12 @@ pub(super) fn statuses(
 fn status_of_exit_code(exit: ExitCodeMeaning, code: i64) -> &'static str {
     match (exit, code) {
         (_, 0) => "passed",
-        (ExitCodeMeaning::Pytest, 3 | 4) | (_, 126 | 127) => "error",
+        // `cmd` ends with 9009 if it does not find a program.
+        (ExitCodeMeaning::Pytest, 3 | 4) | (_, 126 | 127 | 9009) => "error",
         // Pytest was interrupted or found no tests, or a signal stopped the check: SIGHUP, SIGINT,
-        // SIGQUIT, SIGKILL, SIGPIPE, SIGTERM.
-        (ExitCodeMeaning::Pytest, 2 | 5) | (_, ..=-1 | 129 | 130 | 131 | 137 | 141 | 143) => {
-            "unknown"
-        }
+        // SIGQUIT, SIGKILL, SIGPIPE, SIGTERM, or on Windows Ctrl-C.
+        (ExitCodeMeaning::Pytest, 2 | 5)
+        | (_, ..=-1 | 129 | 130 | 131 | 137 | 141 | 143 | 0xC000_013A) => "unknown",
         _ => "failed",
     }
 }
@@ -211,6 +211,9 @@ impl CheckJudge<'_> {
                     if runner && !self.counted(check, place) {
                         return "error";
                     }
+                    if runner_failure::is_stop_code(&place.call, code) {
+                        return "unknown";
+                    }
                     status_of_exit_code(place.call.exit, code)
                 });
                 Ok(Some(status))
@@ -319,7 +322,12 @@ impl CheckJudge<'_> {
             fewest != Some(0)
                 && self.found(check, place).is_some_and(|found| found.runs.iter().any(is_run))
         };
-        (place.call.may_not_run || says() || empty()) && !ran()
+        let checked_nothing = || {
+            self.plan.checks.len() == 1
+                && place.file.is_none()
+                && runner_failure::says_nothing_checked(&place.call, self.lines)
+        };
+        checked_nothing() || (place.call.may_not_run || says() || empty()) && !ran()
     }
 
     /// Whether the summary of the check's own tool is visible.

@@ -23,20 +23,29 @@ const CONTAINERS: &[&str] =
 /// Programs that run scripts of Node packages.
 const NODE: &[&str] = &["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"];
 const MAKE: &[&str] = &["make", "gmake"];
+const MAVEN: &[&str] = &["mvn", "mvnw", "mvnd"];
+/// Programs that need a Java runtime.
+const JAVA: &[&str] = &["gradle", "gradlew", "mvn", "mvnw", "mvnd", "ant", "sbt", "lein"];
 
 /// Messages with which a program reports that it could not run the check.
 static FAILURES: &[RunnerFailure] = &[
     says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
     says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
-    says(&["python"], r"^Python was not found; run without arguments to install "),
-    says(&["node"], r"^Error: Cannot find module '(?:[^']*[/\\])?{}'"),
     says(&["ssh"], r"^ssh: |^Host key verification failed|: Permission denied \(publickey"),
-    says(CONTAINERS, r"^(?:docker: )?(?:Error response from daemon|Cannot connect to the Docker)"),
+    says(
+        CONTAINERS,
+        r"^(?:docker: |ERROR: )?(?:Error response from daemon|Cannot connect to the Docker)",
+    ),
+    says(
+        CONTAINERS,
+        r"^(?:docker: |ERROR: )?(?:(?:Got )?permission denied while trying to connect|error during connect: )",
+    ),
+    says(CONTAINERS, r"^ERROR: (?:failed to build: )?failed to solve: failed to read dockerfile: "),
     says(
         CONTAINERS,
         r#"^(?:service "?\S+"? is not running|no such service: |no configuration file)"#,
     ),
-    says(CONTAINERS, r"^Error: (?:No such container|no container with name)|^Unable to find image"),
+    says(CONTAINERS, r"^Error: (?:No such container|no container with name)"),
     says(
         &["kubectl"],
         r"^(?:Error from server|error: unable to upgrade connection|The connection to)",
@@ -45,7 +54,19 @@ static FAILURES: &[RunnerFailure] = &[
         &["sudo"],
         r"^sudo: (?:a password is required|a terminal is required|\S+: command not found)",
     ),
-    says(NODE, r#"^npm (?:ERR!|error) Missing script: "{}""#),
+    says(NODE, r#"^npm (?:ERR!|error) [Mm]issing script: "?{}(?:"|$)"#),
+    // The package with the tool could not be downloaded.
+    says(
+        NODE,
+        r"^npm (?:ERR!|error) code (?:ENOTFOUND|EAI_AGAIN|E[45]\d\d|ECONN[A-Z]+|ETIMEDOUT|ENOTCACHED|EACCES|EPERM|EROFS)$",
+    ),
+    says(&["node"], r#"^Missing script: "{}""#),
+    says(&["node", "tsx"], r"^Error: Cannot find module '\S*[/\\]{}(?:\.[cm]?js)?'$"),
+    // The package `tsc` is not the compiler. Without a project, the compiler prints its options.
+    says(
+        &["tsc"],
+        r"^\s*This is not the tsc command you are looking for|^tsc: The TypeScript Compiler - Version ",
+    ),
     says(
         NODE,
         r"^npm (?:ERR!|error) (?:could not determine executable|enoent Could not read package|npx canceled due to missing packages)",
@@ -54,16 +75,13 @@ static FAILURES: &[RunnerFailure] = &[
     says(NODE, r#"^(?:error|\s*ERR_PNPM_\S+\s+)?\s*Command "{}" not found"#),
     says(NODE, r#"^(?:Usage Error: Couldn't find a script named|error: Script not found) "{}""#),
     says(NODE, r"^error: could not find package\.json|^Usage Error: The project in "),
-    says(MAKE, r"^g?make(?:\[\d+\])?: \*\*\* No rule to make target ['`‘]{}['’]\.\s+Stop"),
+    // In any language, the message has only one name, which is in quotes.
+    says(
+        MAKE,
+        r#"^g?make(?:\[\d+\])?: \*\*\* [^\['‘`“„«"]*['‘`“„«"][ \x{a0}]?{}[ \x{a0}]?['’”“»"][^'‘`“„«"]*$"#,
+    ),
     says(MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
-    says(
-        &["make", "gmake", "swift", "xcodebuild"],
-        r"^xcrun: error: invalid active developer path|^xcode-select: (?:error|note): ",
-    ),
-    says(
-        &["mvn", "mvnw", "mvnd", "gradle", "gradlew", "sbt"],
-        r"^(?:ERROR|Error): JAVA_HOME is |^The JAVA_HOME environment variable is not |Unable to locate a Java Runtime",
-    ),
+    says(&["make", "gmake", "swift", "xcodebuild"], r"^xcode-select: (?:error|note): "),
     says(MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
     says(
         &["nix", "nix-shell"],
@@ -82,16 +100,59 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["task", "go-task"], r"^task: No Taskfile found"),
     says(&["mise", "rtx"], r"^(?:mise )?(?:ERROR )?no task(?:s)? .*\b{}\b.* found"),
     says(&["gradle", "gradlew"], r"^Task '{}' not found in "),
+    says(&["gradle", "gradlew"], r"^> Unknown command-line option '"),
+    says(
+        MAVEN,
+        r"^Unable to parse command line options: |^\[ERROR\] The goal you specified requires",
+    ),
+    says(MAVEN, r#"^\[ERROR\] Unknown lifecycle phase "{}""#),
+    says(
+        &["ant"],
+        r#"^Buildfile: \S+ does not exist!|^Target "\S+" does not exist in the project"#,
+    ),
+    says(JAVA, r"^(?:ERROR|Error): JAVA_HOME is |^The JAVA_HOME environment variable is not "),
+    says(JAVA, r"Unable to locate a Java Runtime|^Error: Could not find or load main class "),
+    // The wrapper could not download the tool, or could not write it.
+    says(JAVA, r#"^Exception in thread "main" java\.(?:io|net)\."#),
     says(&["rake"], r"^(?:rake aborted!\s*)?Don't know how to build task '{}'"),
     says(&["composer"], r#"Command "{}" is not defined"#),
     says(&["deno"], r"^Task not found: {}"),
     says(&["poetry"], r"^Command not found: {}"),
     says(&["poetry"], r"^Poetry could not find a pyproject\.toml"),
     says(&["uv", "uvx"], r"^error: Failed to spawn: `{}`"),
+    says(
+        &["uv", "uvx"],
+        r"^error: (?:Failed to (?:fetch|initialize|download|build|resolve|prepare|install|inspect) |failed to (?:open|create|remove|read|write) |Request failed after |No interpreter found )",
+    ),
+    says(&["uv", "uvx"], r"^\s*× (?:No solution found when|Failed to (?:build|download|fetch)) "),
     says(&["pipenv"], r"^Error: the command {} could not be found"),
     says(&["pdm"], r"Command '{}' is not found in your PATH"),
     says(&["bundle"], r"^bundler: (?:command not found|failed to load command): {}"),
-    says(&["bundle"], r"^Could not locate Gemfile"),
+    says(&["bundle"], r"^Could not locate Gemfile|^Your Ruby version is "),
+    says(
+        &["bundle"],
+        r"^Could not find .+ in (?:any of the sources|(?:locally installed|cached) gems)",
+    ),
+    says(&["php"], r"^Could not open input file: "),
+    says(
+        &["mix"],
+        r"^\*\* \(Mix\) (?:Could not find a Mix\.Project|Could not invoke task|The task )",
+    ),
+    says(&["swift"], r"^error: Could not find Package\.swift in "),
+    says(
+        &["xcodebuild"],
+        r"^{}: error: (?:Unable to (?:find|read) |The (?:project|workspace|directory|scheme|flag) |'|invalid option )",
+    ),
+    says(
+        &["ninja", "cmake", "meson"],
+        r"^ninja: (?:error: (?:loading|unknown target|chdir) |fatal: )|^Error: could not load cache",
+    ),
+    says(&["flutter", "dart"], r"^(?:Error: )?No pubspec\.yaml file found"),
+    says(&["turbo"], r"^\s*[×x] [Cc]ould not find (?:the following tasks|task )"),
+    says(
+        &["nx"],
+        r"^\s*(?:>\s*)?NX\s+(?:Cannot find (?:configuration for|project) |Could not find project )",
+    ),
     says(&["conda", "mamba"], r"^EnvironmentLocationNotFound: "),
     says(&["cargo"], r"^error: no such (?:sub)?command: `{}`"),
     says(&["cargo"], r"^error: could not find `Cargo\.toml` in "),
@@ -99,14 +160,17 @@ static FAILURES: &[RunnerFailure] = &[
         &["cargo"],
         r"^error: no (?:test|bin|example|bench) target named |^error: unexpected argument ",
     ),
-    says(&["cargo"], r"^error: package ID specification "),
     says(
-        &["cargo", "rustup"],
-        r"^error: toolchain '\S+' is not installed|^error: rustup could not choose a version of ",
+        &["cargo"],
+        r"^error: package ID specification |^error: manifest path `\S+` does not exist",
     ),
+    says(&["cargo", "rustup"], r"^error: rustup could not choose a version of "),
+    says(&["cargo", "rustup"], r"^error: toolchain '\S+' is not installed"),
     says(&["cargo", "rustup"], r"^error: 'cargo-{}(?:\.exe)?' is not installed for the toolchain"),
     says(&["go"], r"^go: (?:go\.mod file not found|cannot find main module)"),
+    says(&["go"], r"^go: (?:go\.mod requires go >= |download go\S+ .*: toolchain not available)"),
     says(&["dotnet"], r"^Could not execute because the (?:specified|application)"),
+    says(&["dotnet"], r"^The command could not be loaded, |^You must install or update \.NET"),
     says(&["timeout", "gtimeout"], r"^g?timeout: (?:invalid|failed to run)"),
     says(&["xvfb-run"], r"^xvfb-run: error: "),
     says(&["direnv"], r"^direnv: error "),
@@ -117,8 +181,25 @@ static FAILURES: &[RunnerFailure] = &[
     ),
 ];
 
-/// The pattern of what a shell says about a program that it cannot run.
-const NOT_FOUND: &str = r"^(?:\S*sh: (?:line )?(?:\d+: )?)?(?:\S*/)?{}: (?:(?:command )?not found|No such file or directory|Permission denied)$|^\S*sh:(?:\d+:)? command not found: {}$|^'?{}'? is not recognized as |^{} ?: The term |\| The term '{}' is not recognized as |: ObjectNotFound: \({}:String\) \[\], CommandNotFoundException|^{} ?: .*[/\\]{}\.ps1\b";
+/// The patterns of what shells, in any language, and runners say about a program that they cannot
+/// run.
+const NOT_FOUND: [&str; 7] = [
+    r"^(?:\S*sh: (?:line )?(?:\d+: )?)?(?:\S*/)?{}: (?:(?:command )?not found|No such file or directory|Permission denied)$",
+    r"^-?(?:\S*/)?(?:ba|da|k|z)?sh: (?:\S+ \d+ ?: )?{} ?: \S",
+    r"^(?:\S*sh|\(eval\)):(?:\d+:)? (?:command not found|no such file or directory|permission denied): (?:\S*/)?{}$",
+    r"^fish: Unknown command: {}$|exec: .{}.: executable file not found in ",
+    r"^'?{}'?(?: is not recognized as | ?: The term )|\| The term '{}' is not recognized as ",
+    r": ObjectNotFound: \({}:String\) \[\], CommandNotFoundException|^{} ?: .*[/\\]{}\.ps1\b",
+    r"^(?:timeout|gtimeout|env|nice|nohup|stdbuf|setsid|xargs|time|pyenv|rbenv): (?:failed to run command |cannot run )?['‘]?(?:\S*/)?{}['’]?: (?:No such file or directory|command not found)$",
+];
+
+/// The patterns of what tools say about an option that they do not know.
+const UNKNOWN_OPTION: &str = r"^(?:\S+ )*{}(?: \S+)*: error: (?:unrecognized arguments: |the following arguments are required: |argument -|ambiguous option: )|^{}: (?:unrecognized|invalid|illegal|unknown) option ";
+/// The same without the name of the tool.
+const UNKNOWN_OPTIONS: &str = r#"^error: (?:unexpected argument|unknown option|Unknown option|Found argument) ['`]|^Error: (?:unknown (?:shorthand )?flag|No such option): |^flag provided but not defined: |^CACError: Unknown option |^● Unrecognized CLI Parameter|^(?:Invalid|Unknown|invalid) option:? ['"]?-|^Unknown option: |^\s*The "-\S+" option does not exist|^Could not find an option named "|^ERROR: \S+ :: Unrecognized option: "#;
+
+/// What programs that choose the version of a tool say if there is none.
+const NO_VERSION: &str = r"^(?:rbenv|pyenv|nodenv|goenv|jenv): version [`'‘]|^xcrun: error: invalid active developer path|^Python was not found; run without arguments ";
 
 /// What Jest and Vitest print if there are no tests.
 const NO_TESTS_FOUND: &str =
@@ -133,19 +214,25 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     // Runs without tests. Some of these programs then fail, and some do not.
     says(NODE, NO_TESTS_FOUND),
     says(&["jest", "vitest", "react-scripts"], NO_TESTS_FOUND),
-    says(&["node", "tsx"], r"^(?:#|ℹ) tests 0$"),
+    says(&["node", "tsx"], r"^(?:#|ℹ) tests 0$|^Could not find '"),
     says(&["bun", "lein"], r"^Ran 0 tests "),
     says(&["playwright"], r"^Error: No tests found"),
     says(&["mocha", "mochapack"], r"^Error: No test files found"),
     says(&["ava"], r"^\s*\S+ Couldn.t find any (?:files to test|matching tests)"),
-    says(&["deno"], r"^error: No test modules found"),
+    says(&["deno"], r"^error: No (?:test modules|target files) found"),
     says(
         &["python", "unittest", "nose2", "manage.py", "runtests.py"],
         r"^NO TESTS RAN|^Ran 0 tests in ",
     ),
     says(&["cargo"], r"^error: no tests to run"),
     says(&["go"], r"^\?\s+\S+\s+\[no test files\]$|^no packages to test|matched no packages$"),
-    says(&["ctest"], r"^No tests were found!!!"),
+    says(&["go"], r"^no Go files in |^package \S+: no Go files in "),
+    says(&["golangci-lint"], r"\bno go files to analyze\b"),
+    says(&["ctest"], r"^No tests were found!!!|^No test configuration file found!"),
+    says(&["meson"], r"^No (?:suitable )?tests defined\."),
+    says(&["bazel", "bazelisk"], r"^ERROR: No test targets were found, yet testing was requested"),
+    says(&["biome"], r"\bNo files were processed in the specified paths\b"),
+    says(&["black"], r"^No Python files are present to be formatted"),
     says(&["dotnet"], r"^No test (?:is available in|matches the given testcase filter)"),
     says(&["dotnet"], r"^Test run summary: Zero tests ran"),
     says(&["gradle", "gradlew"], r"^\s*> No tests found for given includes: "),
@@ -155,8 +242,13 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(&["pest", "artisan"], r"^\s*INFO\s+No tests found\."),
     says(&["mix"], r"^There are no tests to run"),
     says(&["swift"], r"No matching test cases were run"),
-    says(&["flutter", "dart"], r"^No tests (?:ran|were found)\."),
+    says(&["flutter", "dart"], r"^No tests (?:ran\.|were found\.|match )"),
 ];
+
+/// Messages with which a program reports that there was nothing to check, although it then prints
+/// the summary of a pass.
+static NOTHING_CHECKED: &[RunnerFailure] =
+    &[says(&["ruff"], r"^warning: No Python files found under the given path")];
 
 /// The summary line of a run whose filter matched no test.
 struct EmptyRun {
@@ -178,7 +270,7 @@ impl EmptyRun {
     }
 }
 
-static EMPTY_RUNS: [EmptyRun; 15] = [
+static EMPTY_RUNS: [EmptyRun; 16] = [
     EmptyRun::new(
         "ok. 0 passed; 0 failed; ",
         r"^test result: ok\. 0 passed; 0 failed; 0 ignored; 0 measured; [1-9]\d* filtered out",
@@ -200,6 +292,7 @@ static EMPTY_RUNS: [EmptyRun; 15] = [
     EmptyRun::new(" passed, 0 failed", r"^0 (?:features?|scenarios?|steps?) passed, 0 failed"),
     EmptyRun::new("0 scenarios", r"^0 scenarios$"),
     EmptyRun::new("All 0 tests passed", r"^All 0 tests passed"),
+    EmptyRun::new("0 files inspected, no ", r"^0 files inspected, no offenses"),
 ];
 
 /// Returns the number of tests that ran, if this line counts them but does not say whether they
@@ -221,7 +314,16 @@ const RUNNER_CODES: &[(&[&str], i64)] = &[
     (&["ssh"], 255),
     (&["docker", "docker-compose", "podman"], 125),
     (&["timeout", "gtimeout", "env", "nice", "nohup", "stdbuf", "chroot", "xvfb-run"], 125),
+    // The tools themselves: wrong options or data, or an error of their own.
+    (&["robot", "pabot"], 252),
+    (&["robot", "pabot"], 255),
+    (&["pylint"], 32),
+    (&["shellcheck"], 3),
+    (&["shellcheck"], 4),
 ];
+
+/// The exit codes with which tools report that the user stopped them.
+const STOP_CODES: &[(&[&str], i64)] = &[(&["bazel", "bazelisk"], 8), (&["robot", "pabot"], 253)];
 
 /// The number of non-blank lines, from the first one on, that are searched for a message without a
 /// name.
@@ -244,6 +346,11 @@ fn is_run_by(call: &CheckCall, programs: &[&str]) -> bool {
 /// failure.
 pub(super) fn is_runner_code(call: &CheckCall, code: i64) -> bool {
     RUNNER_CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
+}
+
+/// Returns whether with this exit code the check reports that the user stopped it.
+pub(super) fn is_stop_code(call: &CheckCall, code: i64) -> bool {
+    STOP_CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
 }
 
 /// Returns whether the output says that a runner, or the tool itself, could not run the check. A
@@ -272,7 +379,12 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
     }
     let known = FAILURES.iter().filter(|failure| is_run_by(call, failure.programs));
     let known = known.map(|failure| (failure.message, &names));
-    known.chain([(NOT_FOUND, &programs)]).any(|(message, names)| {
+    let known = known.chain(NOT_FOUND.map(|message| (message, &programs)));
+    // In the output of a script, the tool that does not know an option may be any of several.
+    let options = call.summary.map(|_| (UNKNOWN_OPTIONS, &names));
+    let general = [(UNKNOWN_OPTION, &names), (NO_VERSION, &names)];
+    let mut known = known.chain(general).chain(options);
+    known.any(|(message, names)| {
         let named = message.contains("{}");
         if !named && !alone {
             return false;
@@ -287,7 +399,16 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
 
 /// Returns whether the output says that there was nothing to run.
 pub(super) fn says_nothing_ran(call: &CheckCall, lines: &[&str]) -> bool {
-    NOTHING_RAN.iter().filter(|nothing| is_run_by(call, nothing.programs)).any(|nothing| {
+    says_any(NOTHING_RAN, call, lines)
+}
+
+/// Returns whether the output says that there was nothing to check, whatever its summary is.
+pub(super) fn says_nothing_checked(call: &CheckCall, lines: &[&str]) -> bool {
+    says_any(NOTHING_CHECKED, call, lines)
+}
+
+fn says_any(known: &[RunnerFailure], call: &CheckCall, lines: &[&str]) -> bool {
+    known.iter().filter(|nothing| is_run_by(call, nothing.programs)).any(|nothing| {
         Regex::new(&super::summary::ascii(nothing.message))
             .is_ok_and(|regex| lines.iter().any(|line| regex.is_match(line)))
     })
@@ -299,12 +420,18 @@ mod tests {
 
     #[test]
     fn every_message_of_a_runner_failure_is_a_valid_pattern() {
-        let not_found = super::super::summary::ascii(NOT_FOUND).replace("{}", "(?:a|b)");
-        assert!(Regex::new(&not_found).is_ok_and(|found| found.is_match("sh: 1: a: not found")));
-        for failure in FAILURES.iter().chain(NOTHING_RAN) {
-            let pattern = super::super::summary::ascii(failure.message).replace("{}", "(?:a|b)");
-            assert!(Regex::new(&pattern).is_ok(), "{pattern}");
-            assert!(!failure.programs.is_empty(), "{pattern}");
+        let compiled = |message: &str| {
+            let pattern = super::super::summary::ascii(message).replace("{}", "(?:a|b)");
+            Regex::new(&pattern).unwrap()
+        };
+        assert!(compiled(NOT_FOUND[0]).is_match("sh: 1: a: not found"));
+        let general = [UNKNOWN_OPTION, UNKNOWN_OPTIONS, NO_VERSION];
+        for message in NOT_FOUND.into_iter().chain(general) {
+            compiled(message);
+        }
+        for failure in FAILURES.iter().chain(NOTHING_RAN).chain(NOTHING_CHECKED) {
+            compiled(failure.message);
+            assert!(!failure.programs.is_empty(), "{}", failure.message);
         }
     }
 
@@ -326,6 +453,7 @@ mod tests {
             "0 features passed, 0 failed, 1 skipped",
             "0 scenarios",
             "All 0 tests passed (0.01s)",
+            "0 files inspected, no offenses detected",
         ];
         for (run, line) in EMPTY_RUNS.iter().zip(lines) {
             assert!(run.is_match(line), "{line}");

@@ -45,6 +45,10 @@ const GO_ERROR: &str = r"^(?:vet: )?\S+\.go:\d+:\d+: (?:[^wn]|w[^a]|n[^o]|no[^t]
 /// What Node prints when it has no memory left.
 const OUT_OF_MEMORY: &str = r"^FATAL ERROR: .*JavaScript heap out of memory";
 
+/// How `make` reports a failed target, in any language: `make: *** [Makefile:3: test] Error 1`.
+const MAKE_ERROR: &str =
+    r"^g?make(?:\[\d+\])?: \*\*\* (?:\[.+\] \S+ \d+|.+(?:Error \d+|Stop\.|\(core dumped\)))$";
+
 /// How .NET and MSVC report an error: `a.cs(3,5): error CS0103: `.
 const NUMBERED_ERROR: &str = r"(?:^|: )error [A-Z]{1,8}\d{1,5}: ";
 
@@ -641,7 +645,7 @@ summaries! {
                 (r"^(?:collect2|ld|clang(?:\+\+)?): (?:fatal )?error: ", OneFailure),
                 (r"^ninja: build stopped: ", Failed),
                 (r"^FAILED: \S+", Failed),
-                (r"^g?make(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.)$", Failed),
+                (MAKE_ERROR, Failed),
             ],
             "",
             "ninja: build stopped: subcommand failed.",
@@ -649,7 +653,7 @@ summaries! {
     };
     MAKE = summary(
         &[
-            (r"^(?:g?make)(?:\[\d+\])?: \*\*\* .+(?:Error \d+|Stop\.|\(core dumped\))$", Failed),
+            (MAKE_ERROR, Failed),
             // Automake
             (r"^# (?:FAIL|XPASS|ERROR): +[1-9]\d*$", Failed),
         ],
