@@ -153,18 +153,29 @@ impl CheckJudge<'_> {
     /// Whether one of the first three lines is an error of a command that could not enter a folder,
     /// or read or change a file.
     fn not_entered(&self) -> bool {
-        const COMMANDS: [&str; 17] = [
-            "cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:", ": .:", ":.:",
-            "rm:", "mkdir:", "cp:", "mv:", "touch:", "ln:", "chmod:",
+        const COMMANDS: [&str; 18] = [
+            "cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:", "zsh:", ": .:",
+            ":.:", "rm:", "mkdir:", "cp:", "mv:", "touch:", "ln:", "chmod:",
         ];
-        const REASONS: [&str; 8] = [
+        const REASONS: [&str; 10] = [
             "no such file", "not a directory", "can't cd to", "permission denied", "cannot ",
-            "can't open", "file exists", "missing operand",
+            "can't open", "file exists", "missing operand", "does not exist", "source: not found",
         ];
+        // What a shell says about these of its own commands is an error, in any language.
+        let is_of_shell = |low: &str| {
+            let by = low.split(':').next().unwrap_or_default().rsplit('/').next();
+            matches!(by, Some("bash" | "-bash" | "sh" | "zsh" | "dash" | "ksh" | "(eval)"))
+                && [" cd:", ":cd:", " pushd:", ":pushd:"].iter().any(|name| low.contains(name))
+        };
+        // With these exit codes, the message may be about the program of the check.
+        let may_be_of_check = matches!(self.ended.exit_code, Some(126 | 127));
+        let counts = |name: &&&str| !(may_be_of_check && matches!(**name, "bash:" | "zsh:"));
         let complains = |line: &&str| {
             let low = line.to_ascii_lowercase();
-            COMMANDS.iter().any(|command| low.contains(command))
-                && REASONS.iter().any(|reason| low.contains(reason))
+            is_of_shell(&low)
+                || low == "the system cannot find the path specified."
+                || COMMANDS.iter().filter(counts).any(|command| low.contains(command))
+                    && REASONS.iter().any(|reason| low.contains(reason))
         };
         self.failed() && self.lines.iter().take(3).any(complains)
     }

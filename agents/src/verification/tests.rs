@@ -1190,6 +1190,18 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         // The script that sets up the environment is missing, so the check did not run.
         (". .venv/bin/activate && pytest", 1, "sh: 1: .: cannot open .venv/bin/activate", ""),
         ("source v/a && pytest", 1, "bash: v/a: No such file or directory", ""),
+        ("source v/a && pytest", 1, "zsh: no such file or directory: v/a", ""),
+        ("source v/a && pytest", 127, "/bin/sh: 1: source: not found", ""),
+        // Regression: in other languages and for other reasons, the check failed.
+        ("cd a && pytest", 1, "bash: line 1: cd: a: Datei oder Verzeichnis nicht gefunden", ""),
+        ("cd a b && pytest", 1, "bash: line 1: cd: too many arguments", ""),
+        ("cd a b && pytest", 1, "(eval):cd:1: string not in pwd: a", ""),
+        ("cd a && pytest", 1, "cd: The directory 'a' does not exist", ""),
+        ("pushd a && pytest", 1, "bash: ligne 1: pushd: a: Aucun fichier", ""),
+        ("cmd /c \"cd a && pytest\"", 1, "The system cannot find the path specified.", ""),
+        ("cd a && ./test.sh", 1, "./test.sh: line 3: cd: b: x", "failed"),
+        ("cd a && ./gradlew test", 126, "bash: ./gradlew: Permission denied", "error"),
+        ("cd a && ./gradlew test", 127, "zsh: no such file or directory: ./gradlew", "error"),
     ] {
         assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
     }
