@@ -510,6 +510,8 @@ mod tests {
             (r"C:\py\python.exe ..\..\a.py", r"C:\py\python.exe ..\..\a.py"),
             (r"venv\Scripts\pip .\.x\y", r"venv\Scripts\pip .\.x\y"),
             (r"\ls \*.py a\ b a\.b x=\$y", "ls *.py a b a.b x=$y"),
+            (r".\gradlew.bat test & C:\a\b.exe", r".\gradlew.bat test ; C:\a\b.exe"),
+            (r"\ls a\ b\|c \n", "ls a b|c n"),
             ("cat <<< word | wc", "cat | wc"),
             ("", ""),
         ] {

@@ -125,6 +125,14 @@ fn known_commands_are_found_at_any_position() {
         (r"tools\publish.bat", ""),
         (r"& C:\tools\node_modules\.bin\jest", "jest"),
         (r"cd src\app; ..\.venv\Scripts\python.exe -m pytest", "pytest"),
+        (r"cmd /c .\gradlew.bat test", "gradlew test"),
+        (r".venv\Scripts\python.exe -m pytest", "pytest"),
+        (r".\node_modules\.bin\jest.cmd", "jest"),
+        ("npx.cmd tsc --noEmit", "tsc"),
+        ("call npm.cmd test", "npm test"),
+        ("winpty python -m pytest", "pytest"),
+        (r"pwsh -File scripts\test.ps1", r"scripts\test.ps1"),
+        ("./test.bat", "./test.bat"),
         ("su - app -c 'pytest'", "pytest"),
         ("runuser -u app -- pytest", "pytest"),
         ("eval 'cargo test'", "cargo test"),
@@ -1666,6 +1674,8 @@ fn a_filter_that_changes_no_count_hides_nothing() {
         (r"tr -d '\r'", "passed"),
         ("tr -d a-z", "unknown"),
         ("Select-Object -Last 5", "passed"),
+        ("select -last 5", "passed"),
+        ("Out-Host", "passed"),
         ("Select-Object -First 1", "unknown"),
     ] {
         let line = format!("npx vitest run 2>&1 | {filter}");

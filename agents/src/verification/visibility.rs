@@ -54,14 +54,19 @@ impl OutputVisibility {
             let Some((program, arguments)) = filter.words.split_first() else { continue };
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let program = program_name(program);
-            match program {
+            // PowerShell does not distinguish the case of letters.
+            match program.to_ascii_lowercase().as_str() {
                 "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf"
-                | "echo" | "ansi2txt" | "ansifilter" | "strip-ansi" | "Out-String"
-                | "Tee-Object" => {}
+                | "echo" | "ansi2txt" | "ansifilter" | "strip-ansi" | "out-string" | "out-host"
+                | "tee-object" => {}
                 "sed" | "tr" | "cut" if keeps_lines(program, &arguments) => {}
-                "Select-Object" => match arguments.as_slice() {
-                    ["-Last", lines] => seen.beginning &= fewer(lines),
-                    ["-First", lines] => seen.end &= fewer(lines),
+                "select-object" | "select" => match arguments.as_slice() {
+                    [last, lines] if last.eq_ignore_ascii_case("-last") => {
+                        seen.beginning &= fewer(lines);
+                    }
+                    [first, lines] if first.eq_ignore_ascii_case("-first") => {
+                        seen.end &= fewer(lines);
+                    }
                     _ => seen = Self { beginning: false, end: false },
                 },
                 "tail" => match limit(&arguments) {

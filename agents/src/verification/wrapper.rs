@@ -73,6 +73,9 @@ const RUNNERS: &[RunnerProgram] = &[
     with_options(&["exec"], &["-a"]),
     plain(&["command"]),
     plain(&["builtin"]),
+    plain(&["call"]),
+    plain(&["winpty"]),
+    plain(&["noglob"]),
     plain(&["nohup"]),
     plain(&["arch"]),
     plain(&["fvm"]),
@@ -231,7 +234,7 @@ pub(super) fn inner<'w, 'a>(
     let endings = [".exe", ".cmd", ".bat"];
     let program = endings.iter().find_map(|it| program.strip_suffix(it)).unwrap_or(program);
     match program {
-        "powershell" | "pwsh" => return windows_shell(rest, &["-c", "-command", "-file"]),
+        "powershell" | "pwsh" => return windows_shell(rest, &["-c", "-command", "-file", "-f"]),
         "cmd" => return windows_shell(rest, &["/c", "/k"]),
         "eval" => return Some(InnerCommand::Line(rest.join(" "))),
         "su" | "runuser" if rest.iter().any(|word| matches!(*word, "-c" | "--command")) => {
