@@ -382,6 +382,7 @@ impl<'a> ShellLexer<'a> {
             self.word.as_ref().filter(|word| word.text.bytes().all(|b| b.is_ascii_digit()));
         let stdout = direction == '>' && number.is_none_or(|number| number.text == "1");
         let stderr = direction == '>' && number.is_some_and(|number| number.text == "2");
+        let is_plain = direction == '>' && number.is_none();
         if number.is_some() {
             self.word = None;
         }
@@ -396,7 +397,14 @@ impl<'a> ShellLexer<'a> {
         } else {
             appends = self.eat(">");
             self.eat("|");
-            if self.eat("&") || self.rest.starts_with('(') {
+            // `>& FILE` is for both outputs, like `&> FILE`.
+            let is_file = |rest: &str| {
+                let rest = rest.trim_start_matches([' ', '\t']);
+                !rest.starts_with(|it: char| it.is_ascii_digit() || matches!(it, '-' | '$' | '('))
+            };
+            if is_plain && self.rest.strip_prefix('&').is_some_and(is_file) {
+                self.eat("&");
+            } else if self.eat("&") || self.rest.starts_with('(') {
                 self.redirected = !self.rest.starts_with('(');
                 if stderr && self.rest.starts_with('1') {
                     self.done.push(ShellToken::ErrorsMerged);

@@ -52,6 +52,8 @@ struct ShellContext {
     uncertain: bool,
     /// Whether the output goes to a file.
     redirected: bool,
+    /// Whether an `exec` redirected it there, and not the command itself.
+    is_in_file: bool,
     /// Whether the input comes from another program.
     fed: bool,
     around: RunSurroundings,
@@ -302,6 +304,11 @@ impl CheckPlanBuilder {
             self.events.push(OutputEvent::Reader(words.collect()));
         }
         match *program {
+            "exec" if arguments.is_empty() && command.redirected => {
+                context.redirected = true;
+                context.is_in_file = true;
+                return ExitCodeTree::Zero;
+            }
             "set" | "setopt" => {
                 set(arguments, context);
                 return ExitCodeTree::Zero;
@@ -397,6 +404,7 @@ impl CheckPlanBuilder {
             .filter(|filter| filter.words.first().is_some_and(|program| program == "tee"));
         let copies = copied.flat_map(|filter| filter.words.iter().skip(1).cloned()).collect();
         let file = self.output_file(command, context);
+        let file = file.or_else(|| context.is_in_file.then(String::new));
         self.events.push(OutputEvent::Check(self.checks.len()));
         self.checks.push(PlacedCheck {
             call,

@@ -1466,6 +1466,11 @@ fn a_filtered_summary_gives_a_verdict_only_if_enough_of_it_is_visible() {
         ("npx tsc --noEmit | head -20", "", "passed"),
         ("npx tsc --noEmit | grep src", "", "unknown"),
         ("npx tsc --noEmit > log; true", "", "unknown"),
+        // Regression: the output went to a file, so it did not show that nothing was found.
+        ("npx tsc --noEmit >& log; true", "", "unknown"),
+        ("exec > log 2>&1; npx tsc --noEmit; true", "", "unknown"),
+        ("npx tsc --noEmit >&2; true", "", "passed"),
+        ("cargo test >& log; tail -3 log", "test result: FAILED. 1 passed; 1 failed", "failed"),
         ("gofmt -l .", "", "passed"),
         ("gofmt -l .", "a.go", "failed"),
         ("cargo test > log 2>&1; tail -3 log", "test result: FAILED. 1 passed; 1 failed", "failed"),
