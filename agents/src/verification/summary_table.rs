@@ -42,6 +42,10 @@ const FILE_ERROR: &str =
 /// of these files.
 const GO_ERROR: &str = r"^(?:vet: )?\S+\.go:\d+:\d+: (?:[^wn]|w[^a]|n[^o]|no[^t]|not[^e])";
 
+/// The last line of a run of unittest that failed.
+const UNITTEST_FAILED: &str =
+    r"^FAILED \((?:failures|errors|unexpected successes|skipped|expected failures)=\d+";
+
 /// What Node prints when it has no memory left.
 const OUT_OF_MEMORY: &str = r"^FATAL ERROR: .*JavaScript heap out of memory";
 
@@ -64,9 +68,12 @@ pub(super) static TRAILERS: &[&str] = &[
     r"^(?:#|ℹ) (?:tests|suites|pass|cancelled|skipped|todo|duration_ms) [\d.]+$",
     r"^\s*\d+ (?:pass|skip|todo|filtered out|expect\(\) calls)$",
     r"^Ran \d+ tests? across \d+ files?",
+    r"^(?:Force exiting Jest: |Jest did not exit |'?This usually means that there are asynchronous )",
     // Gradle, Maven, .NET, Bazel
     r"^\d+ actionable tasks?:",
-    r"^\[INFO\]\s*(?:-+|Total time: .*|Finished at: .*)?$",
+    r"^(?:Configuration cache entry |Consider enabling configuration cache )",
+    r"^(?:Publishing [Bb]uild [Ss]can|https://\S+/s/[a-z0-9]+$)",
+    r"^\[INFO\]\s*(?:-+|Total time: .*|Finished at: .*|Final Memory: .*)?$",
     r"^Time Elapsed ",
     r"^Total Test time \(real\) =",
     r"^\s*0 (?:Warning|Error)\(s\)$",
@@ -74,8 +81,10 @@ pub(super) static TRAILERS: &[&str] = &[
     r"^//\S+\s+(?:\(cached\) )?PASSED in ",
     // RSpec, Pest
     r"^(?:Finished in |Randomized with seed \d)",
+    r"^(?:Coverage report generated for |(?:Line|Branch) Coverage: )",
     r"^\s*Duration: +[\d.]+",
     // Script runners and make
+    r"^\s*Nx read the output from the cache ",
     r"^\s*(?:Cached|Time): +\S",
     r"^(?:✨ +)?Done in [\d.]+ ?m?s",
     r"^(?:\[[^\]]+\] )?Finished in [\d.]+",
@@ -214,7 +223,7 @@ summaries! {
         ..summary(
             &[
                 (r"^[1-9]\d* issues:$", Failed),
-                (r"^\S+\.go:\d+(?::\d+)?: .+ \([a-z]+\)$", Failed),
+                (r"^\S+\.go:\d+:\d+: .+ \([a-z]+\)$", Failed),
                 (r"^0 issues\.?$", Passed(Run)),
             ],
             "0 issues.",
@@ -227,8 +236,8 @@ summaries! {
             (r"^=+ (?:FAILURES|ERRORS) =+$", OneFailure),
             (r"^\S+\.py::.* (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", OneFailure),
             (r"^Fatal Python error: ", OneFailure),
-            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* (?:(?:subtests )?failed|errors?)(?:, \d+ [a-z ]+)* in \d[\d.]*s", Failed),
-            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* passed(?:, \d+ [a-z ]+)* in \d[\d.]*s", Passed(Run)),
+            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* (?:(?:subtests )?failed|errors?)(?:, \d+ [a-z ]+)* in \d[\d.]* ?s", Failed),
+            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* passed(?:, \d+ [a-z ]+)* in \d[\d.]* ?s", Passed(Run)),
             (r"^(?:FAILED|ERROR) \S+\.py(?:::\S+| - )", Failed),
             (r"^(?:FAIL|ERROR: )\s*(?:Required test coverage|Coverage failure)", Failed),
         ],
@@ -241,7 +250,7 @@ summaries! {
             &[
                 (r"^(?:FAIL|ERROR): (?:test|setUp|tearDown)[A-Za-z0-9_]* \(\S+\.\S+\)", OneFailure),
                 (r"^ERROR: \S+ \(unittest\.loader\._FailedTest", OneFailure),
-                (r"^FAILED \((?:failures|errors|unexpected successes|skipped|expected failures)=\d+", Failed),
+                (UNITTEST_FAILED, Failed),
                 (r"^OK(?: \((?:(?:skipped|expected failures)=\d+(?:, )?)+\))?$", Passed(SoFar)),
             ],
             "OK",
@@ -510,7 +519,7 @@ summaries! {
     );
     DENO_LINT = summary(
         &[
-            (r"^Found [1-9]\d* (?:problems?|errors?|not formatted files?)\b", Failed),
+            (r"^(?:error: )?Found [1-9]\d* (?:problems?|not formatted files?)\b", Failed),
             (r"^Checked \d+ files?$", Passed(SoFar)),
         ],
         "Checked 3 files",
@@ -644,7 +653,8 @@ summaries! {
                 (NUMBERED_ERROR, OneFailure),
                 (r"^(?:collect2|ld|clang(?:\+\+)?): (?:fatal )?error: ", OneFailure),
                 (r"^ninja: build stopped: ", Failed),
-                (r"^FAILED: \S+", Failed),
+                // The name of a file: test programs count with `FAILED: 0`.
+                (r"^FAILED: (?:\[code=\d+\] )?[A-Za-z_./]\S*[./]\S+", Failed),
                 (MAKE_ERROR, Failed),
             ],
             "",
@@ -694,7 +704,9 @@ summaries! {
     );
     RUBOCOP = summary(
         &[
-            (r"^\d+ files? inspected, [1-9]\d* offenses? detected", Failed),
+            // Offenses that were corrected are no failures.
+            (r"^\d+ files? inspected, [1-9]\d* offenses? detected(?:, \d+ offenses? auto-?correctable)?$", Failed),
+            (r"^\d+ files? inspected, .* \d+ more offenses? can be corrected", Failed),
             (r"^[1-9]\d* errors? occurred:$", Failed),
             (r"^\d+ files? inspected, no offenses detected", Passed(Run)),
         ],
@@ -785,7 +797,8 @@ summaries! {
     );
     DART_ANALYZE = summary(
         &[
-            (r"^\s*error (?:•|-) ", Failed),
+            // Other programs print `error - TEXT`.
+            (r"^\s*error (?:•|-) .*\.dart:\d+:\d+ (?:•|-) ", Failed),
             (r"^No issues found!", Passed(Run)),
         ],
         "No issues found!",
@@ -891,8 +904,9 @@ summaries! {
     );
     PRE_COMMIT = summary(
         &[
-            (r"\.\.+Failed$", Failed),
-            (r"\.\.+Passed$", Passed(Part)),
+            // The line has at least 79 columns.
+            (r"^.{60,}\.\.\.Failed$", Failed),
+            (r"^.{60,}\.\.\.Passed$", Passed(Part)),
         ],
         "ruff.....................................................................Passed",
         "ruff.....................................................................Failed",
@@ -975,6 +989,8 @@ summaries! {
             (r"^error: [Rr]ecipe `.+` failed ", Failed),
             (r"^(?:\[\S+\] )?ERROR task failed$", Failed),
             (r"^task: Failed to run task ", Failed),
+            // unittest, whose `OK` proves nothing about a script
+            (UNITTEST_FAILED, Failed),
             (r"^rake aborted!$", Failed),
         ],
         "",

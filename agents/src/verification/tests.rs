@@ -781,6 +781,22 @@ fn a_passed_part_of_a_script_counts_only_if_its_output_is_last() {
             "unknown",
         ),
         ("make ci | tail; echo done", "=== 3 passed in 1s ===\ndone", "passed"),
+        (
+            "bash ci.sh | tail",
+            "BUILD SUCCESSFUL in 3s\nConfiguration cache entry stored.",
+            "passed",
+        ),
+        (
+            "nx test a | tail",
+            " NX   Successfully ran target test for project a\n\nNx read the output from the cache instead",
+            "passed",
+        ),
+        (
+            "npm test | tail",
+            "Test Suites: 1 passed, 1 total\nForce exiting Jest: Have you",
+            "passed",
+        ),
+        ("rake spec | tail", "3 examples, 0 failures\nLine Coverage: 83.33% (100 / 120)", "passed"),
         // A failure counts wherever it is.
         ("make ci | tail; ls", "=== 1 failed in 1s ===\nAll checks passed!\na", "failed"),
         (
@@ -948,6 +964,33 @@ fn the_last_lines_of_more_tools_tell_their_verdict() {
         ),
         ("make check | tail -2", "# FAIL:  1\n# XPASS: 0", "failed"),
         ("make check | tail -2", "# FAIL:  0\n# XPASS: 0", "unknown"),
+        // Regression: lines of other programs and corrected offenses were failures.
+        ("make test | tail -2", "PASSED: 12\nFAILED: 0", "unknown"),
+        ("ninja | tail -2", "FAILED: [code=1] a.dir/a.cpp.o\nc++ -c a.cpp", "failed"),
+        ("npm test | tail -1", "error - unhandledRejection: x", "unknown"),
+        (
+            "dart analyze | head -1",
+            "  error - lib/a.dart:3:7 - Undefined b. - undefined_b",
+            "failed",
+        ),
+        (
+            "rubocop -a | tail -1",
+            "3 files inspected, 2 offenses detected, 2 offenses corrected",
+            "unknown",
+        ),
+        (
+            "rubocop | tail -1",
+            "3 files inspected, 2 offenses detected, 1 offense autocorrectable",
+            "failed",
+        ),
+        ("make lint | tail -1", "Found 2 errors (2 fixed, 0 remaining).", "passed"),
+        ("deno fmt --check | tail -1", "error: Found 1 not formatted file in 3 files", "failed"),
+        ("make test | tail", "a.go:4: closing (graceful)\nok  \ta\t0.1s", "passed"),
+        ("make test | tail -1", "Waiting for the database....Failed", "unknown"),
+        ("make test | tail -1", "FAILED (failures=1)", "failed"),
+        // Older versions of pytest
+        ("pytest | tail -1", "=== 3 passed, 1 warnings in 0.12 seconds ===", "passed"),
+        ("pytest | tail -1", "=== 1 failed, 3 passed in 0.12 seconds ===", "failed"),
         // An error that make ignores is none.
         ("make test | tail -1", "make: *** [Makefile:3: test] Error 1 (ignored)", "unknown"),
         ("mvn test | tail -1", "[ERROR] Failed to execute goal a:b:3:test: x", "failed"),
