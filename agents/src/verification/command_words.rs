@@ -3,6 +3,7 @@
 
 use super::check_plan::{EchoedLine, file_name};
 use super::visibility::OutputFilter;
+use forge_store::shell::ShellWord;
 use forge_store::shell::syntax_tree::{ShellCommand, ShellNode};
 
 /// Commands that are assumed to succeed, so they do not explain a failure of the command line.
@@ -50,8 +51,8 @@ pub(super) fn exit_code_variable(next: Option<&(ShellNode, bool)>) -> Option<(St
 }
 
 /// The forms of the exit code of the first program of a pipeline.
-const FIRST_CODES: [&str; 5] = [
-    "${PIPESTATUS[0]}", "${PIPESTATUS}", "$PIPESTATUS", "${pipestatus[1]}",
+const FIRST_CODES: [&str; 6] = [
+    "${PIPESTATUS[0]}", "${PIPESTATUS}", "$PIPESTATUS", "${pipestatus[1]}", "$pipestatus[1]",
     // In PowerShell, the other programs of a pipeline are usually cmdlets, which have none.
     "$LASTEXITCODE",
 ];
@@ -88,9 +89,22 @@ pub(super) fn printed_by_printf(command: &ShellCommand) -> Option<String> {
     is_plain.then(|| last.to_owned())
 }
 
+/// Returns the text that a `printf` with one value prints, with the name of its variable.
+fn printed_text(format: &ShellWord, value: &ShellWord) -> Option<String> {
+    let text = format.text.strip_suffix("\\n")?;
+    let mut forms = ["%s", "%d", "%i"].iter().filter_map(|form| text.split_once(form));
+    let (before, after) = forms.next()?;
+    let is_plain = |text: &str| !text.contains(['%', '$']);
+    let is_one = is_plain(before) && is_plain(after) && !format.expands && value.expands;
+    is_one.then(|| format!("{before}{}{after}", value.text))
+}
+
 /// Returns the text that an `echo` prints, with the names of its variables.
 fn echoed_text(command: &ShellCommand) -> Option<String> {
     let (program, arguments) = command.words.split_first()?;
+    if let ("printf", [format, value]) = (program.text.as_str(), arguments) {
+        return printed_text(format, value);
+    }
     if !is_echo(&program.text) {
         return None;
     }
@@ -119,13 +133,16 @@ pub(super) fn echoed_line(command: &ShellCommand, runs_once: bool) -> Option<Ech
     let after = match (rest.strip_prefix('{'), rest.strip_prefix('?')) {
         (Some(braced), _) => braced.split_once('}')?.1,
         (None, Some(after)) => after,
-        (None, None) => rest.trim_start_matches(is_name),
+        (None, None) => {
+            let after = rest.trim_start_matches(is_name);
+            rest.strip_prefix("pipestatus[1]").unwrap_or(after)
+        }
     };
     let before = before.trim_start().to_owned();
     let after = (!after.contains('$')).then(|| after.to_owned())?;
-    let is_code = ["?", "{?}", "{PIPESTATUS", "PIPESTATUS", "{pipestatus", "LASTEXITCODE"]
-        .iter()
-        .any(|name| rest.starts_with(name));
+    let codes =
+        ["?", "{?}", "{PIPESTATUS", "PIPESTATUS", "{pipestatus", "pipestatus", "LASTEXITCODE"];
+    let is_code = codes.iter().any(|name| rest.starts_with(name));
     Some(EchoedLine { before, after: Some(after), runs_once, is_code })
 }
 

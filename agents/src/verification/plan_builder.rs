@@ -357,6 +357,9 @@ impl CheckPlanBuilder {
                 };
             }
             "printf" => {
+                if !command.redirected && context.prints() {
+                    self.echoes.extend(echoed_line(command, !context.uncertain));
+                }
                 let printed = command_words::printed_by_printf(command);
                 let printed = printed.filter(|_| context.shows(command) && !context.repeats);
                 self.events.extend(printed.map(OutputEvent::Marker));

@@ -18,7 +18,13 @@ pub(super) const VALUED: &[(&str, &[&str])] = &[
     ("task", &["-t", "--taskfile", "-d", "--dir"]),
     ("mise", &["-C", "--cd", "-j"]),
     ("npm", &["-w", "--workspace", "--prefix", "-C", "--loglevel"]),
-    ("pnpm", &["--filter", "-F", "-C", "--dir", "--prefix"]),
+    (
+        "pnpm",
+        &[
+            "--filter", "-F", "-C", "--dir", "--prefix", "--reporter", "--loglevel",
+            "--workspace-concurrency",
+        ],
+    ),
     ("yarn", &["--cwd"]),
     ("bun", &["--cwd", "--filter"]),
     ("turbo", &["--filter", "-F", "--cwd", "--concurrency"]),

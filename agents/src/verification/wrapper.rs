@@ -46,13 +46,18 @@ const CONTAINER: &[&str] = &[
     "--net", "--mount", "-p", "--publish", "--platform", "--entrypoint", "--env-file", "-h",
     "--hostname", "-m", "--memory", "--cpus", "--gpus", "--shm-size", "--ulimit", "--add-host",
     "--cap-add", "--security-opt", "--index", "--label", "-l", "--tmpfs", "--ipc", "--pull",
-    "--device",
+    "--device", "--cap-drop", "--dns", "--expose", "--group-add", "--link", "--memory-swap",
+    "--network-alias", "--pid", "--pids-limit", "--restart", "--runtime", "--stop-timeout",
+    "--sysctl", "--userns", "--volumes-from",
 ];
 const UV: &[&str] = &[
     "--with", "--with-requirements", "--with-editable", "--extra", "--group", "--only-group",
     "--python", "-p", "--package", "--directory", "--project", "--env-file", "--index-url",
-    "--from", "--no-extra",
+    "--from", "--no-extra", "--no-group", "--index", "--default-index", "--extra-index-url",
+    "--find-links", "--resolution", "--prerelease", "--link-mode", "--exclude-newer", "--color",
+    "--cache-dir", "--config-file", "--upgrade-package", "-P", "--python-platform",
 ];
+const NPM: &[&str] = &["-p", "--package", "--prefix", "-w", "--workspace"];
 const PYTHON: &[&str] = &["-W", "-X"];
 const NODE: &[&str] = &["-r", "--require", "--import", "--loader", "--env-file"];
 const SSH: &[&str] = &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"];
@@ -123,11 +128,11 @@ const RUNNERS: &[RunnerProgram] = &[
         &["devcontainer", "exec"],
         &["--workspace-folder", "--config", "--container-id", "--id-label", "--remote-env"],
     ),
-    with_options(&["npx"], &["-p", "--package"]),
+    with_options(&["npx"], NPM),
     plain(&["bunx"]),
     plain(&["pnpx"]),
-    with_options(&["npm", "exec"], &["-p", "--package"]),
-    with_options(&["npm", "x"], &["-p", "--package"]),
+    with_options(&["npm", "exec"], NPM),
+    with_options(&["npm", "x"], NPM),
     plain(&["pnpm", "exec"]),
     with_options(&["pnpm", "dlx"], &["--package"]),
     plain(&["yarn", "exec"]),
@@ -163,7 +168,13 @@ const RUNNERS: &[RunnerProgram] = &[
     plain(&["volta", "run"]),
     with_operands(&["nvm", "exec"], &[], 1),
     with_operands(&["rustup", "run"], &[], 1),
-    with_options(&["coverage", "run"], &["--source", "--rcfile", "--omit", "--include"]),
+    with_options(
+        &["coverage", "run"],
+        &[
+            "--source", "--rcfile", "--omit", "--include", "--concurrency", "--data-file",
+            "--context",
+        ],
+    ),
     plain(&["dotenv", "run"]),
     plain(&["dotenv"]),
     with_options(&["dotenvx", "run"], &["-f", "--env-file", "-e", "--env"]),
@@ -178,11 +189,27 @@ const RUNNERS: &[RunnerProgram] = &[
     with_options(&["taskset"], &["-c", "--cpu-list"]),
     with_operands(&["flock"], &["-w", "--timeout", "-E"], 1),
     plain(&["cross-env"]),
+    with_options(&["env-cmd"], &["-f", "--file", "-e", "--environments", "-r", "--rc-file"]),
+    with_options(&["dotenv-cli"], &["-e", "-v", "-p", "-c"]),
+    plain(&["ddtrace-run"]),
+    with_operands(&["faketime"], &[], 1),
+    plain(&["firejail"]),
+    with_options(&["systemd-run"], &["-p", "--property", "-u", "--unit", "-E", "--setenv"]),
+    // It shortens the output of the command for agents.
+    plain(&["rtk"]),
+    plain(&["rtk", "err"]),
+    plain(&["rtk", "test"]),
+    plain(&["rtk", "proxy"]),
     plain(&["docker-php-entrypoint"]),
     with_options(&["php"], &["-d", "-c"]),
     plain(&["ddev", "exec"]),
     with_operands(&["docker", "exec"], CONTAINER, 1),
     with_operands(&["docker", "run"], CONTAINER, 1),
+    with_operands(&["docker", "container", "exec"], CONTAINER, 1),
+    with_operands(&["docker", "container", "run"], CONTAINER, 1),
+    with_operands(&["lxc", "exec"], &["--env", "--cwd"], 1),
+    with_operands(&["incus", "exec"], &["--env", "--cwd"], 1),
+    with_operands(&["limactl", "shell"], &["--workdir"], 1),
     with_operands(&["nerdctl", "exec"], CONTAINER, 1),
     with_operands(&["nerdctl", "run"], CONTAINER, 1),
     with_operands(&["apptainer", "exec"], &["-B", "--bind", "--pwd"], 1),
@@ -196,10 +223,11 @@ const RUNNERS: &[RunnerProgram] = &[
     with_operands(&["podman", "compose", "run"], CONTAINER, 1),
     with_operands(&["podman", "compose", "exec"], CONTAINER, 1),
     with_operands(&["kubectl", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
+    with_operands(&["oc", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
 ];
 
 /// Runners whose command is only the words after `--`, if there is a `--`.
-const AFTER_DASHES: &[&str] = &["distrobox", "guix", "kubectl", "mise", "rtx"];
+const AFTER_DASHES: &[&str] = &["distrobox", "guix", "kubectl", "mise", "oc", "rtx"];
 
 /// Programs with options that take a value before their subcommand.
 const BEFORE_SUBCOMMAND: &[(&str, &[&str])] = &[
@@ -210,7 +238,7 @@ const BEFORE_SUBCOMMAND: &[(&str, &[&str])] = &[
     ("pipenv", &["--python"]),
     ("pnpm", &["-C", "--dir", "-F", "--filter"]),
     ("poetry", &["-C", "--directory", "-P", "--project"]),
-    ("uv", &["--directory", "--project", "--config-file", "--cache-dir"]),
+    ("uv", &["--directory", "--project", "--config-file", "--cache-dir", "--color"]),
     ("yarn", &["--cwd"]),
 ];
 
@@ -288,14 +316,21 @@ pub(super) fn inner<'w, 'a>(
     if program == "command" && matches!(rest.first(), Some(&("-v" | "-V"))) {
         return None;
     }
-    let directory = value_of(rest, &["--directory", "--chdir", "--cwd"]).or(place);
     let dashes = rest.iter().position(|word| *word == "--");
-    if let Some(at) = dashes.filter(|_| AFTER_DASHES.contains(&program)) {
-        return Some(InnerCommand::Words(rest.get(at + 1..)?, directory));
-    }
-    let mut command = after_options(rest, runner.valued);
-    command = command.get(runner.operands..).unwrap_or_default();
-    Some(InnerCommand::Words(after_options(command, &[]), directory))
+    let command = match dashes.filter(|_| AFTER_DASHES.contains(&program)) {
+        Some(at) => rest.get(at + 1..)?,
+        None => {
+            let command = after_options(rest, runner.valued);
+            after_options(command.get(runner.operands..).unwrap_or_default(), &[])
+        }
+    };
+    // The options of the command itself are not the runner's.
+    let options = rest.get(..rest.len() - command.len()).unwrap_or_default();
+    let folders: &[&str] = match program {
+        "npx" | "npm" => &["--prefix"],
+        _ => &["--directory", "--chdir", "--cwd"],
+    };
+    Some(InnerCommand::Words(command, value_of(options, folders).or(place)))
 }
 
 /// Returns the place in which a runner runs its command: a host, a container, an environment or a
@@ -308,8 +343,8 @@ pub(super) fn place_of(words: &[&str]) -> Option<String> {
     };
     match program.rsplit('/').next()? {
         "ssh" => Some(format!("ssh {}", after_options(rest, SSH).first()?)),
-        "docker" | "podman" | "docker-compose" | "kubectl" | "nerdctl" | "apptainer"
-        | "singularity" => {
+        "docker" | "podman" | "docker-compose" | "kubectl" | "oc" | "nerdctl" | "apptainer"
+        | "singularity" | "lxc" | "incus" | "limactl" => {
             let operand =
                 rest.iter().rev().find(|word| **word != "--" && !word.starts_with('-'))?;
             Some(format!("container {operand}"))
@@ -340,6 +375,10 @@ pub(super) fn detaches(words: &[&str]) -> bool {
         "setsid" => ("--fork", 'f', "cfw"),
         "ssh" => ("", 'f', "46AaCfGgKkMNnqsTtVvXxYy"),
         "sudo" => ("--background", 'b', "AbEeHKknPSs"),
+        "systemd-run" => {
+            let waits = ["--scope", "--wait", "--pipe", "--pty", "-P", "-t"];
+            return !rest.iter().any(|word| waits.contains(word));
+        }
         _ => return false,
     };
     let detaches = |word: &&str| match word.strip_prefix('-') {
