@@ -95,10 +95,15 @@ fn is_parser_error(lines: &[&str]) -> bool {
 /// Whether this line stands for lines that were left out: it counts them, or has the form of such a
 /// mark.
 fn is_mark_of_shortening(line: &str) -> bool {
-    const WORDS: [&str; 5] = ["truncated", "left out", "omitted", "elided", "clipped"];
+    const WORDS: [&str; 7] =
+        ["truncated", "left out", "omitted", "elided", "clipped", "dropped", "hidden"];
+    const STARTS: [&str; 3] = ["[showing ", "output is truncated", "output truncated"];
     const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
     const SUBJECTS: [&str; 6] = ["line", "char", "output", "observation", "content", "response"];
     let low = line.trim().to_ascii_lowercase();
+    if STARTS.iter().any(|start| low.starts_with(start)) {
+        return true;
+    }
     let Some(word) = WORDS.iter().find(|word| low.contains(**word)) else { return false };
     let counts = UNITS.iter().any(|unit| low.contains(&format!("{unit}{word}")))
         && low.bytes().any(|byte| byte.is_ascii_digit());

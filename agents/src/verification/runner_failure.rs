@@ -213,6 +213,7 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(&["turbo"], r"^\s*No tasks were executed as part of this run"),
     // Runs without tests. Some of these programs then fail, and some do not.
     says(NODE, NO_TESTS_FOUND),
+    says(NODE, r"^Error: no test specified$"),
     says(&["jest", "vitest", "react-scripts"], NO_TESTS_FOUND),
     says(&["node", "tsx"], r"^(?:#|ℹ) tests 0$|^Could not find '"),
     says(&["bun", "lein"], r"^Ran 0 tests "),

@@ -1326,6 +1326,7 @@ fn a_run_without_tests_is_unknown() {
         ("npx jest --passWithNoTests", 0, "No tests found, exiting with code 0", "unknown"),
         ("npx jest", 1, "No tests found, exiting with code 1\nRun with x", "unknown"),
         ("npm test", 1, "> vitest run\n\nNo test files found, exiting with code 1", "unknown"),
+        ("npm test", 1, "> echo \"Error: x\" && exit 1\n\nError: no test specified", "unknown"),
         ("npx playwright test", 1, "Error: No tests found", "unknown"),
         ("npx mocha", 1, "Error: No test files found: \"test\"", "unknown"),
         ("python -m unittest", 5, "-----\nRan 0 tests in 0.000s\n\nNO TESTS RAN", "unknown"),
@@ -1717,6 +1718,10 @@ fn every_mark_of_a_shortened_output_is_recognised() {
         "...output truncated...",
         "<bash_metadata>\nbash tool truncated output as it exceeded 30000 char limit",
         "<response clipped><NOTE>Only a part is shown</NOTE>",
+        "<output too long - dropped 123 lines from the middle>",
+        "[Showing lines 1900-2000 of 2000. Full output: /tmp/x]",
+        "Output is truncated to fit in the message.",
+        "... (123 lines hidden) ...",
     ] {
         let output = format!("ok  \ta\t1s\n{mark}\nok  \tb\t1s");
         assert_eq!(status("go test ./...; ls", 0, &output), "unknown", "{mark}");
