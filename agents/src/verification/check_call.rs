@@ -235,6 +235,10 @@ const NON_CHECKING_WORDS: &[(&[&str], &[&str])] = &[
     (&["bats"], &["--count", "-c"]),
     (&["bazel", "bazelisk"], &["--nobuild"]),
     (&["behave"], &["-d", "--steps-catalog"]),
+    (&["clang-tidy"], &["--list-checks", "-list-checks", "--dump-config", "-dump-config"]),
+    (&["clang-tidy"], &["--explain-config", "-explain-config", "--verify-config"]),
+    (&["cspell"], &["init", "link", "suggestions", "trace", "dictionaries", "cache"]),
+    (&["elm-test"], &["init", "install", "make", "watch"]),
     (&["cargo", "cross"], &["--build-plan", "--unit-graph"]),
     // Subcommands of `cargo deny` and `cargo llvm-cov`.
     (&["cargo", "cross"], &["clean", "fetch", "init", "list", "report", "show-env"]),
@@ -555,6 +559,7 @@ fn runs_many(tool: &str) -> bool {
             | "gulp"
             | "grunt"
             | "turbo"
+            | "npm-run-all"
     )
 }
 
