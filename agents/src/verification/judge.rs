@@ -9,7 +9,7 @@ use super::summary::{self, SummaryMatches};
 use super::summary_table;
 use super::target::names_package;
 use super::tools::ExitCodeMeaning;
-use super::visibility::OutputVisibility;
+use super::visibility::{OutputFilter, OutputVisibility};
 use super::{CheckKind, RecordedCommandEnd};
 use std::collections::HashSet;
 
@@ -445,7 +445,11 @@ impl CheckJudge<'_> {
         };
         // A tool that took too long also prints nothing.
         let limited = call.runners.iter().any(|it| matches!(it.as_str(), "timeout" | "gtimeout"));
-        let silent = call.summary.is_some_and(|summary| summary.silent) && !limited;
+        // Its findings may go to a file, or a filter may leave them out.
+        let is_report = |word: &String| word.starts_with("-o ") || word.starts_with("=--output-");
+        let hidden = call.tool != "go" && call.target.iter().any(is_report)
+            || place.filters.iter().any(OutputFilter::leaves_out_lines);
+        let silent = call.summary.is_some_and(|summary| summary.silent) && !limited && !hidden;
         if silent
             && printed.is_some_and(|lines| lines.iter().all(is_blank))
             && !place.goes_on

@@ -225,6 +225,7 @@ static NOTHING_RAN: &[RunnerFailure] = &[
         &["python", "unittest", "nose2", "manage.py", "runtests.py"],
         r"^NO TESTS RAN|^Ran 0 tests in ",
     ),
+    says(&["nox"], r"^nox > Session \S+ skipped: "),
     says(&["cargo"], r"^error: no tests to run"),
     says(&["go"], r"^\?\s+\S+\s+\[no test files\]$|^no packages to test|matched no packages$"),
     says(&["go"], r"^no Go files in |^package \S+: no Go files in "),
@@ -271,7 +272,7 @@ impl EmptyRun {
     }
 }
 
-static EMPTY_RUNS: [EmptyRun; 16] = [
+static EMPTY_RUNS: [EmptyRun; 17] = [
     EmptyRun::new(
         "ok. 0 passed; 0 failed; ",
         r"^test result: ok\. 0 passed; 0 failed; 0 ignored; 0 measured; [1-9]\d* filtered out",
@@ -294,6 +295,7 @@ static EMPTY_RUNS: [EmptyRun; 16] = [
     EmptyRun::new("0 scenarios", r"^0 scenarios$"),
     EmptyRun::new("All 0 tests passed", r"^All 0 tests passed"),
     EmptyRun::new("0 files inspected, no ", r"^0 files inspected, no offenses"),
+    EmptyRun::new(" 0 tests run: 0 passed", r"^\s*Summary \[[^\]]*\] +0 tests run: 0 passed"),
 ];
 
 /// Returns the number of tests that ran, if this line counts them but does not say whether they
@@ -455,6 +457,7 @@ mod tests {
             "0 scenarios",
             "All 0 tests passed (0.01s)",
             "0 files inspected, no offenses detected",
+            "     Summary [   0.000s] 0 tests run: 0 passed, 2 skipped",
         ];
         for (run, line) in EMPTY_RUNS.iter().zip(lines) {
             assert!(run.is_match(line), "{line}");

@@ -260,7 +260,7 @@ summaries! {
     NOX = summary(
         &[
             (r"^nox > (?:\* \S+: failed|Session \S+ (?:failed|aborted))", Failed),
-            (r"^nox > \* \S+: success", Passed(Part)),
+            (r"^nox > (?:\* \S+: success|Session \S+ was successful)", Passed(Part)),
         ],
         "nox > * tests: success",
         "nox > * tests: failed",

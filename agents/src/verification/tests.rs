@@ -1348,6 +1348,9 @@ fn a_run_without_tests_is_unknown() {
         ("python -m unittest", 0, "Ran 0 tests in 0.000s\n\nOK", "unknown"),
         ("python -m unittest", 0, "Ran 2 tests in 0.001s\n\nOK", "passed"),
         ("cargo nextest run", 4, nextest, "unknown"),
+        ("cargo nextest run --no-tests=pass", 0, nextest, "unknown"),
+        ("nox -s a", 0, "nox > Session a skipped: Python interpreter 3.9 not found.", "unknown"),
+        ("nox", 0, "nox > Session a skipped: x\nnox > Session b was successful.", "passed"),
         ("go test ./cmd", 0, "?   \ta/cmd\t[no test files]", "unknown"),
         ("go test ./...", 0, "?   \ta/cmd\t[no test files]\nok  \ta\t0.1s", "passed"),
         ("go test ./...", 1, "?   \ta/cmd\t[no test files]\nFAIL\ta\t0.1s\nFAIL", "failed"),
@@ -1544,6 +1547,12 @@ fn a_filtered_summary_gives_a_verdict_only_if_enough_of_it_is_visible() {
         ("npx tsc --noEmit > log; true", "", "unknown"),
         // Regression: the output went to a file, so it did not show that nothing was found.
         ("npx tsc --noEmit >& log; true", "", "unknown"),
+        ("npx eslint . -o report.txt || true", "", "unknown"),
+        ("npx eslint . --output-file=report.txt; true", "", "unknown"),
+        ("go build -o a ./...; true", "", "passed"),
+        // A file that the filter leaves out may have an error.
+        ("npx tsc --noEmit | grep -v node_modules | head", "", "unknown"),
+        ("npx tsc --noEmit | grep -v '^$' | head", "", "passed"),
         ("exec > log 2>&1; npx tsc --noEmit; true", "", "unknown"),
         ("npx tsc --noEmit >&2; true", "", "passed"),
         ("cargo test >& log; tail -3 log", "test result: FAILED. 1 passed; 1 failed", "failed"),

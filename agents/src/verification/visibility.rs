@@ -31,6 +31,24 @@ impl OutputFilter {
         Self { words }
     }
 
+    /// Whether it is a `grep` that may leave out the only line of a failure: `grep -v node_modules`.
+    /// A pattern that begins with `^` and no letter of a name leaves out lines of another form.
+    pub(super) fn leaves_out_lines(&self) -> bool {
+        let Some((program, arguments)) = self.words.split_first() else { return false };
+        let (options, words): (Vec<&String>, Vec<&String>) =
+            arguments.iter().partition(|word| word.starts_with('-'));
+        let inverts = |word: &&String| {
+            word.as_str() == "--invert-match" || !word.starts_with("--") && word.contains('v')
+        };
+        let is_of_form = |pattern: &str| {
+            let rest = pattern.strip_prefix('^').map(|rest| rest.trim_start_matches('('));
+            rest.is_some_and(|rest| !rest.starts_with(|it: char| it.is_alphanumeric() || it == '.'))
+        };
+        matches!(program_name(program), "grep" | "egrep" | "fgrep" | "rg")
+            && options.iter().any(inverts)
+            && words.first().is_none_or(|pattern| !pattern.split('|').all(is_of_form))
+    }
+
     /// Returns the number of lines that it lets through, if it is a `tail`.
     pub(super) fn tail_lines(&self) -> Option<usize> {
         let (program, arguments) = self.words.split_first()?;
@@ -266,6 +284,23 @@ mod tests {
             ("wc -l", 1, (false, false)),
         ] {
             assert_eq!(seen(line, shown), expected, "{line} {shown}");
+        }
+    }
+
+    #[test]
+    fn a_grep_that_leaves_out_names_may_leave_out_a_failure() {
+        for (line, expected) in [
+            ("grep -v node_modules", true),
+            ("grep -vE ^src|vendor", true),
+            ("grep --invert-match a", true),
+            ("rg -v ^#", false),
+            ("grep -vE ^$", false),
+            ("grep -v ^#|^$", false),
+            ("grep error", false),
+            ("tail -v", false),
+        ] {
+            let words = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(OutputFilter { words }.leaves_out_lines(), expected, "{line}");
         }
     }
 
