@@ -99,8 +99,13 @@ impl CheckPlanBuilder {
                 let is_tested = context.is_tested;
                 let plan = |(number, (link, node)): (usize, &(ChainOperator, ShellNode))| {
                     context.is_tested = is_tested || number + 1 < links.len();
+                    let first = self.checks.len();
                     let plan = self.node(node, context);
                     context.uncertain = true;
+                    // What follows the next `||` certainly runs if the check failed.
+                    let later = links.iter().skip(number + 1);
+                    let later = later.filter(|(link, _)| *link == ChainOperator::Or).take(1);
+                    self.shown_from(first, later.map(|(_, node)| node));
                     (*link, plan)
                 };
                 let plans = links.iter().enumerate().map(plan).collect();
@@ -129,8 +134,13 @@ impl CheckPlanBuilder {
             }
             ShellNode::If { arms, otherwise } => {
                 let uncertain = context.uncertain;
+                let is_only = arms.len() == 1;
                 let plan = |(when, then): &(ShellNode, ShellNode)| {
+                    let first = self.checks.len();
                     let condition = self.condition(when, context);
+                    let otherwise = otherwise.as_deref().filter(|_| is_only);
+                    let failed = if is_negated(when) { Some(then) } else { otherwise };
+                    self.shown_from(first, failed.into_iter());
                     // Only the first condition certainly runs.
                     context.uncertain = true;
                     (condition, self.node(then, context))
@@ -207,7 +217,7 @@ impl CheckPlanBuilder {
             };
             done.push(item);
             checked.push(self.checks.len() > first && !*background);
-            self.shown_from(first, items.get(number + 1..).unwrap_or_default());
+            self.shown_from(first, items.iter().skip(number + 1).map(|(node, _)| node));
             let ShellNode::Command(command) = node else { continue };
             let held = holder.as_ref().map(|(name, of, first)| (name.as_str(), *of, *first));
             if matches!(words(command).first(), Some(&("exit" | "return"))) {
@@ -250,12 +260,12 @@ impl CheckPlanBuilder {
 
     /// Finds the later programs that show the file to which the output of a check goes. `first` is
     /// the first check to look at.
-    fn shown_from(&mut self, first: usize, later: &[(ShellNode, bool)]) {
+    fn shown_from<'n>(&mut self, first: usize, later: impl Iterator<Item = &'n ShellNode> + Clone) {
         let checks = self.checks.get_mut(first..).unwrap_or_default();
         for check in checks {
             let Some(file) = check.file.take() else { continue };
             let mut readers = Vec::new();
-            later.iter().for_each(|(node, _)| self::readers(node, &file, &mut readers));
+            later.clone().for_each(|node| self::readers(node, &file, &mut readers));
             if readers.is_empty() {
                 check.file = Some(file);
             } else {
@@ -505,6 +515,14 @@ impl CheckPlanBuilder {
             check.in_order |= command.errors_merged;
         }
         ExitCodeTree::Subshell(Box::new(plan))
+    }
+}
+
+/// Whether a condition is one part with `!` before it.
+fn is_negated(condition: &ShellNode) -> bool {
+    match condition {
+        ShellNode::List(items) => matches!(items.as_slice(), [(ShellNode::Not(_), false)]),
+        _ => false,
     }
 }
 

@@ -511,7 +511,7 @@ summaries! {
     );
     DENO = summary(
         &[
-            (r"^FAILED \| \d+ passed", Failed),
+            (r"^FAILED \| \d+ passed|^error: Test failed$", Failed),
             (r"^ok \| \d+ passed(?: \([^)]*\))? \| (\d+) failed(?: \((\d+) steps?\))?", Counts(Run)),
         ],
         "ok | 3 passed | 0 failed (10ms)",

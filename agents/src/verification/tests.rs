@@ -1546,6 +1546,22 @@ fn a_filtered_summary_gives_a_verdict_only_if_enough_of_it_is_visible() {
         ("npx tsc --noEmit | grep src", "", "unknown"),
         ("npx tsc --noEmit > log; true", "", "unknown"),
         // Regression: the output went to a file, so it did not show that nothing was found.
+        ("deno task test | tail -1", "error: Test failed", "failed"),
+        // The file is shown if the check failed.
+        (
+            "cargo test > log 2>&1 || tail -1 log",
+            "test result: FAILED. 1 passed; 1 failed",
+            "failed",
+        ),
+        ("npx tsc > log 2>&1 || tail -1 log", "", "passed"),
+        ("npx tsc > log 2>&1 && tail -1 log; true", "", "unknown"),
+        ("npx tsc > log 2>&1 || ls || tail -1 log", "", "unknown"),
+        (
+            "if ! out=$(cargo test 2>&1); then echo \"$out\" | tail -1; fi",
+            "test result: FAILED. 1 passed; 1 failed",
+            "failed",
+        ),
+        ("if npx tsc > log 2>&1; then cat log; fi", "", "unknown"),
         ("npx tsc --noEmit >& log; true", "", "unknown"),
         ("npx eslint . -o report.txt || true", "", "unknown"),
         ("npx eslint . --output-file=report.txt; true", "", "unknown"),
