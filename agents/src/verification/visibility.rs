@@ -31,8 +31,9 @@ impl OutputFilter {
         Self { words }
     }
 
-    /// Whether it is a `grep` that may leave out the only line of a failure: `grep -v node_modules`.
-    /// A pattern that begins with `^` and no letter of a name leaves out lines of another form.
+    /// Whether it is a `grep` that may leave out the only line of a failure, such as
+    /// `grep -v node_modules`. A pattern that begins with `^` and not with a name leaves out only
+    /// lines of another form.
     pub(super) fn leaves_out_lines(&self) -> bool {
         let Some((program, arguments)) = self.words.split_first() else { return false };
         let (options, words): (Vec<&String>, Vec<&String>) =
