@@ -44,7 +44,7 @@ const GO_ERROR: &str = r"^(?:vet: )?\S+\.go:\d+:\d+: (?:[^wn]|w[^a]|n[^o]|no[^t]
 
 /// The last line of a run of unittest that failed.
 const UNITTEST_FAILED: &str =
-    r"^FAILED \((?:failures|errors|unexpected successes|skipped|expected failures)=\d+";
+    r"^FAILED \((?:failures|errors|unexpected successes|skipped|SKIP|expected failures)=\d+";
 
 /// What Node prints when it has no memory left.
 const OUT_OF_MEMORY: &str = r"^FATAL ERROR: .*JavaScript heap out of memory";
@@ -251,7 +251,7 @@ summaries! {
                 (r"^(?:FAIL|ERROR): (?:test|setUp|tearDown)[A-Za-z0-9_]* \(\S+\.\S+\)", OneFailure),
                 (r"^ERROR: \S+ \(unittest\.loader\._FailedTest", OneFailure),
                 (UNITTEST_FAILED, Failed),
-                (r"^OK(?: \((?:(?:skipped|expected failures)=\d+(?:, )?)+\))?$", Passed(SoFar)),
+                (r"^OK(?: \((?:(?:skipped|SKIP|expected failures)=\d+(?:, )?)+\))?$", Passed(SoFar)),
             ],
             "OK",
             "FAILED (failures=1)",
@@ -409,7 +409,7 @@ summaries! {
             (r"^\s*Timed out waiting \S+ for the (?:test suite to run|entire test run)", Failed),
             (r"^\s*[1-9]\d* (?:failed|interrupted|did not run)$", Failed),
             (r"^\s*[1-9]\d* errors? (?:was|were) not a part of any test", Failed),
-            (r"^\s*[1-9]\d* passed \(\d[\d.]*(?:ms|s|m)\)$", Passed(Part)),
+            (r"^\s*[1-9]\d* passed \(\d[\d.]*(?:ms|s|m|h)\)$", Passed(Part)),
         ],
         "  3 passed (2.1s)",
         "  1 failed",

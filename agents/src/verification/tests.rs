@@ -1019,6 +1019,9 @@ fn the_last_lines_of_more_tools_tell_their_verdict() {
         ("make test | tail", "a.go:4: closing (graceful)\nok  \ta\t0.1s", "passed"),
         ("make test | tail -1", "Waiting for the database....Failed", "unknown"),
         ("make test | tail -1", "FAILED (failures=1)", "failed"),
+        ("nosetests | tail -1", "OK (SKIP=1)", "passed"),
+        ("nosetests | tail -1", "FAILED (SKIP=1, failures=1)", "failed"),
+        ("npx playwright test | tail", "  3 passed (1.1h)", "passed"),
         // Older versions of pytest
         ("pytest | tail -1", "=== 3 passed, 1 warnings in 0.12 seconds ===", "passed"),
         ("pytest | tail -1", "=== 1 failed, 3 passed in 0.12 seconds ===", "failed"),
