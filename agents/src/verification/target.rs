@@ -27,6 +27,7 @@ pub(super) const VALUED: &[(&str, &[&str])] = &[
     ),
     ("yarn", &["--cwd"]),
     ("bun", &["--cwd", "--filter"]),
+    ("deno", &["-c", "--config", "--cwd"]),
     ("turbo", &["--filter", "-F", "--cwd", "--concurrency"]),
     ("nx", &["-t", "--target", "--targets", "-p", "--projects", "-c", "--parallel"]),
     ("lerna", &["--scope", "--ignore", "--since"]),

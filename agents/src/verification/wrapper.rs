@@ -84,6 +84,11 @@ const RUNNERS: &[RunnerProgram] = &[
     plain(&["nohup"]),
     plain(&["arch"]),
     plain(&["fvm"]),
+    with_options(&["xcrun"], &["--sdk", "-sdk", "--toolchain"]),
+    plain(&["symfony"]),
+    plain(&["lando"]),
+    plain(&["composer", "exec"]),
+    with_operands(&["yarn", "workspace"], &[], 1),
     plain(&["go", "tool"]),
     plain(&["go", "run"]),
     plain(&["busybox"]),
@@ -231,6 +236,8 @@ const AFTER_DASHES: &[&str] = &["distrobox", "guix", "kubectl", "mise", "oc", "r
 
 /// Programs with options that take a value before their subcommand.
 const BEFORE_SUBCOMMAND: &[(&str, &[&str])] = &[
+    ("docker", &["-c", "--context", "-H", "--host", "--config"]),
+    ("kubectl", &["-n", "--namespace", "--context", "--kubeconfig"]),
     ("dotenv", &["-e", "-f", "-p", "--file"]),
     ("hatch", &["-e", "--env", "-p", "--project"]),
     ("npm", &["--prefix", "-C", "-w", "--workspace"]),
@@ -279,6 +286,7 @@ pub(super) fn inner<'w, 'a>(
         "nix" | "nix-shell" => return nix(rest),
         "ssh" => {
             let command = after_options(rest, SSH).get(1..).filter(|words| !words.is_empty())?;
+            let command = command.strip_prefix(&["--"]).unwrap_or(command);
             return Some(InnerCommand::Line(command.join(" ")));
         }
         "node" | "tsx" | "ruby" | "deno" | "dotnet" if rest.is_empty() => return None,
@@ -350,6 +358,7 @@ pub(super) fn place_of(words: &[&str]) -> Option<String> {
             Some(format!("container {operand}"))
         }
         "xargs" => Some("xargs".to_owned()),
+        "yarn" if rest.first() == Some(&"workspace") => Some(format!("workspace {}", rest.get(1)?)),
         "devcontainer" => Some("devcontainer".to_owned()),
         "rustup" => Some(format!("+{}", rest.last()?)),
         "nvm" => Some(format!("nvm {}", rest.last()?)),
