@@ -103,9 +103,9 @@ impl CheckPlanBuilder {
                     let plan = self.node(node, context);
                     context.uncertain = true;
                     // What follows the next `||` certainly runs if the check failed.
-                    let later = links.iter().skip(number + 1);
-                    let later = later.filter(|(link, _)| *link == ChainOperator::Or).take(1);
-                    self.shown_from(first, later.map(|(_, node)| node));
+                    let mut later = links.iter().skip(number + 1);
+                    let alternative = later.find(|(link, _)| *link == ChainOperator::Or);
+                    self.shown_from(first, alternative.map(|(_, node)| node).as_slice());
                     (*link, plan)
                 };
                 let plans = links.iter().enumerate().map(plan).collect();
@@ -140,7 +140,7 @@ impl CheckPlanBuilder {
                     let condition = self.condition(when, context);
                     let otherwise = otherwise.as_deref().filter(|_| is_only);
                     let failed = if is_negated(when) { Some(then) } else { otherwise };
-                    self.shown_from(first, failed.into_iter());
+                    self.shown_from(first, failed.as_slice());
                     // Only the first condition certainly runs.
                     context.uncertain = true;
                     (condition, self.node(then, context))
@@ -217,7 +217,11 @@ impl CheckPlanBuilder {
             };
             done.push(item);
             checked.push(self.checks.len() > first && !*background);
-            self.shown_from(first, items.iter().skip(number + 1).map(|(node, _)| node));
+            let new = self.checks.get(first..).unwrap_or_default();
+            if new.iter().any(|check| check.file.is_some()) {
+                let later = items.iter().skip(number + 1).map(|(node, _)| node);
+                self.shown_from(first, &later.collect::<Vec<_>>());
+            }
             let ShellNode::Command(command) = node else { continue };
             let held = holder.as_ref().map(|(name, of, first)| (name.as_str(), *of, *first));
             if matches!(words(command).first(), Some(&("exit" | "return"))) {
@@ -260,12 +264,12 @@ impl CheckPlanBuilder {
 
     /// Finds the later programs that show the file to which the output of a check goes. `first` is
     /// the first check to look at.
-    fn shown_from<'n>(&mut self, first: usize, later: impl Iterator<Item = &'n ShellNode> + Clone) {
+    fn shown_from(&mut self, first: usize, later: &[&ShellNode]) {
         let checks = self.checks.get_mut(first..).unwrap_or_default();
         for check in checks {
             let Some(file) = check.file.take() else { continue };
             let mut readers = Vec::new();
-            later.clone().for_each(|node| self::readers(node, &file, &mut readers));
+            later.iter().for_each(|node| self::readers(node, &file, &mut readers));
             if readers.is_empty() {
                 check.file = Some(file);
             } else {
