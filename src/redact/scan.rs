@@ -10,7 +10,6 @@ use super::{
     SecretFinding, TextForm, byte_text, credential, dotted_token, kubernetes, named_value,
     program_secret, query_rows, secret_heuristics, short, unescaped_view, work_counter,
 };
-use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -35,26 +34,24 @@ enum ScanHint {
 }
 
 struct HintTable {
-    /// The searched texts, sorted.
-    texts: Vec<SearchedText>,
-    /// The codes that the beginnings of searched texts can have, each with the index in `texts`;
-    /// sorted by code, the longest text first.
-    codes: Vec<(usize, usize)>,
-    /// The index in `codes` of the first entry of each code.
+    /// The words of all hints, in the order of the rules. Those with the same beginning are tried in
+    /// this order.
+    words: Vec<(&'static str, ScanHint)>,
+    /// The words by the code of their beginning; those with one code form a list.
+    entries: Vec<CodeEntry>,
+    /// For each code, the number of entries up to the first one of its list; 0 if it has none.
     first_of_code: Vec<u16>,
-    /// Finds where a searched text may begin.
+    /// Finds where a word may begin.
     starts: HintStarts,
 }
 
-/// A text that is searched for, and the hints that may begin where it is found.
-struct SearchedText {
-    text: &'static str,
-    /// The words that begin with the text or that it begins with, with their rules.
-    hints: Vec<(ScanHint, &'static str)>,
+/// A word that may begin where a text has a certain code.
+struct CodeEntry {
+    /// The number of the word.
+    word: u16,
+    /// The number of entries up to the next one with this code; 0 if this is the last one.
+    next: u16,
 }
-
-/// How many bytes of a word are searched for. The rest is compared where they are found.
-const SEARCHED_BYTES: usize = 6;
 
 static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let shapes = rules().iter().enumerate();
@@ -71,54 +68,32 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
         command_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Command(*place)));
     let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
     let contexts = surroundings.chain(programs).chain(commands);
-    let words: Vec<_> = shapes.chain(names).chain(contexts).chain(escapes).collect();
-    HintTable::of(&words)
+    HintTable::of(shapes.chain(names).chain(contexts).chain(escapes).collect())
 });
 
 impl HintTable {
-    fn of(words: &[(&'static str, ScanHint)]) -> Self {
-        let searched = |number: usize| {
-            let word = words[number].0;
-            word.get(..SEARCHED_BYTES).unwrap_or(word)
-        };
-        let mut numbers: Vec<usize> = (0..words.len()).collect();
-        numbers.sort_by_key(|number| searched(*number));
-        let mut texts = Vec::new();
-        // The words of each text that the current one begins with. These texts come before it in
-        // the order.
-        let mut begun: Vec<&[usize]> = Vec::new();
-        for same in numbers.chunk_by(|one, next| searched(*one) == searched(*next)) {
-            let text = searched(same[0]);
-            begun.retain(|shorter| text.starts_with(searched(shorter[0])));
-            begun.push(same);
-            // In the order of the rules.
-            let mut of_text = begun.concat();
-            of_text.sort_unstable();
-            let hints = of_text.into_iter().map(|number| (words[number].1, words[number].0));
-            texts.push(SearchedText { text, hints: hints.collect() });
-        }
-        let coded = texts.iter().enumerate().flat_map(|(place, searched)| {
-            hint_starts::codes(searched.text).map(move |code| (code, place))
-        });
-        let mut codes: Vec<(usize, usize)> = coded.collect();
-        codes.sort_by_key(|(code, place)| (*code, Reverse(texts[*place].text.len())));
+    fn of(words: Vec<(&'static str, ScanHint)>) -> Self {
+        let short = |number: usize| u16::try_from(number).expect("there are some thousand words");
+        let mut entries = Vec::new();
         let mut first_of_code = vec![0; hint_starts::CODES];
-        for (number, (code, _)) in codes.iter().enumerate().rev() {
-            first_of_code[*code] = u16::try_from(number).expect("there are some thousand codes");
+        // The entry made last is the first one of its list.
+        for (number, (word, _)) in words.iter().enumerate().rev() {
+            for first in &mut first_of_code[hint_starts::codes(word)] {
+                entries.push(CodeEntry { word: short(number), next: *first });
+                *first = short(entries.len());
+            }
         }
-        let starts = HintStarts::of(texts.iter().map(|searched| searched.text));
-        Self { texts, codes, first_of_code, starts }
+        let starts = HintStarts::of(words.iter().map(|(word, _)| *word));
+        Self { words, entries, first_of_code, starts }
     }
 
-    /// Returns the longest searched text at an offset, in any case.
-    fn longest_at(&self, text: &[u8], offset: usize) -> Option<&SearchedText> {
-        let after = text.get(offset..)?;
-        let code = hint_starts::code_of(after);
-        let first = usize::from(self.first_of_code[code]);
-        let of_code = self.codes[first..].iter().take_while(|(same, _)| *same == code);
-        of_code.map(|(_, place)| &self.texts[*place]).find(|searched| {
-            let length = searched.text.len();
-            after.get(..length).is_some_and(|it| it.eq_ignore_ascii_case(searched.text.as_bytes()))
+    /// Returns the words with which this text begins, in any case, with their hints.
+    fn at_beginning(&self, text: &[u8]) -> impl Iterator<Item = (&'static str, ScanHint)> {
+        let entry = |place: u16| self.entries.get(usize::from(place).checked_sub(1)?);
+        let first = entry(self.first_of_code[hint_starts::code_of(text)]);
+        let of_code = std::iter::successors(first, move |last| entry(last.next));
+        of_code.map(|entry| self.words[usize::from(entry.word)]).filter(|(word, _)| {
+            text.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word.as_bytes()))
         })
     }
 }
@@ -188,18 +163,11 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
     while let Some(start) = table.starts.next(text, from..share.end) {
         // Hints may overlap, so the search continues after the first byte of this one.
         from = start + 1;
-        let Some(hit) = table.longest_at(text, start) else { continue };
-        for (hint, word) in &hit.hints {
+        for (word, hint) in table.at_beginning(&text[start..]) {
             work_counter::add(word.len());
-            let place = start..start + word.len();
-            let is_word = word.len() <= hit.text.len()
-                || text
-                    .get(place.clone())
-                    .is_some_and(|there| there.eq_ignore_ascii_case(word.as_bytes()));
             match hint {
-                _ if !is_word => {}
                 ScanHint::Escape => escapes.push(start),
-                _ => scan.hint(*hint, place, &mut all),
+                _ => scan.hint(hint, start..start + word.len(), &mut all),
             }
         }
     }
