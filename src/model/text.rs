@@ -3,7 +3,7 @@
 
 mod hidden_chars;
 
-use hidden_chars::{chars_with_hidden, is_unseen};
+use hidden_chars::{belongs_to_neighbour, chars_with_hidden, is_unseen};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -100,21 +100,17 @@ pub fn one_line(text: &str, chars: usize) -> String {
     format!("{}…", shown.trim_end_matches([' ', ',', ';', ':']))
 }
 
-/// Returns the beginning of a text that was cut there, without invisible characters at its end:
-/// a joiner joins nothing there.
+/// Returns the beginning of a text that was cut there, without invisible characters at its end that
+/// belong to what follows: a joiner joins nothing there.
 #[must_use]
 pub fn trim_cut_end(beginning: &str) -> &str {
-    beginning.trim_end_matches(is_unseen_mark)
+    beginning.trim_end_matches(belongs_to_neighbour)
 }
 
-/// Returns the rest of a text whose beginning was cut off, without invisible characters in front.
+/// Returns the rest of a text whose beginning was cut off, without such characters in front.
 #[must_use]
 pub fn trim_cut_start(rest: &str) -> &str {
-    rest.trim_start_matches(is_unseen_mark)
-}
-
-fn is_unseen_mark(character: char) -> bool {
-    is_unseen(character) && !character.is_whitespace()
+    rest.trim_start_matches(belongs_to_neighbour)
 }
 
 #[cfg(test)]

@@ -47,6 +47,15 @@ pub(super) fn is_unseen(character: char) -> bool {
         )
 }
 
+/// Returns whether a character is invisible, but can belong to the visible characters around it.
+pub(super) fn belongs_to_neighbour(character: char) -> bool {
+    is_variation_selector(character)
+        || matches!(
+            character,
+            '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{e0020}'..='\u{e007f}'
+        )
+}
+
 /// The text before a character, as far as it decides whether the character is hidden.
 #[derive(Default)]
 struct PrecedingContext {
