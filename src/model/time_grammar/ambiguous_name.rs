@@ -52,8 +52,8 @@ pub struct AmbiguousName {
     pub name: String,
     /// The id prefix it could be.
     pub id: Option<IdPrefix>,
-    /// The time it could be, if it is a number such as `20250120`, or could also be a long id
-    /// ([`AmbiguousName::is_long_id`]).
+    /// The time it could be, if it is a number such as `20250120`, a day such as `20-Jan-2025`, or
+    /// could also be a long id ([`AmbiguousName::is_long_id`]).
     pub time: Option<ResolvedTime>,
     /// Why it is not a time, if it begins like one. This becomes the error if nothing has this
     /// name.

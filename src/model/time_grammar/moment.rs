@@ -2,6 +2,7 @@
 
 use super::ambiguous_name::{AmbiguousName, IdPrefix, is_long_id, is_name, is_word};
 use super::error::{MomentError, TimeError, quoted};
+use super::month_date::is_whole_date;
 use super::parse_time::parse_time;
 use super::resolved_time::ResolvedTime;
 use super::text_cursor::TextCursor;
@@ -161,14 +162,17 @@ fn read_base<Tz: TimeZone>(
         return Ok(anchor);
     }
     let id = IdPrefix::parse(base);
+    let is_number = base.bytes().all(|byte| byte.is_ascii_digit());
+    let is_day = is_word(base) && is_whole_date(base);
     let time_error = match parse_time(base, now, zone) {
-        // A decimal number or a long hexadecimal word is more often a name than a time.
-        Ok(time) if base.bytes().all(|byte| byte.is_ascii_digit()) || is_long_id(base) => {
+        // A decimal number or a long hexadecimal word is more often a name than a time, and a day
+        // such as '20-Jan-2025' can be a name too.
+        Ok(time) if is_number || is_day || is_long_id(base) => {
             let (name, time) = (base.to_owned(), Some(time));
             return Ok(MomentBase::Name(AmbiguousName { name, id, time, time_error: None }));
         }
         Ok(time) => return Ok(MomentBase::Time(time)),
-        Err(error) if error.is_unread() || id.is_some() => error,
+        Err(error) if error.is_unread() || is_day || id.is_some() => error,
         Err(error) => return Err(error.into()),
     };
     if !is_word(base) {

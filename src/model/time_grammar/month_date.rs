@@ -69,6 +69,12 @@ fn read_whole_date<'a>(cursor: &mut TextCursor<'a>) -> Option<(&'a str, u32, u32
     Some((year, month, day.parse().ok()?))
 }
 
+/// Returns whether a text is a day such as `18-Jun-2025`, and no more.
+pub(super) fn is_whole_date(text: &str) -> bool {
+    let mut cursor = TextCursor::new(text);
+    read_whole_date(&mut cursor).is_some() && cursor.is_end()
+}
+
 /// Parses `18 Jun`, `18jun` or `Jun 18`.
 fn read_day_and_month(cursor: &mut TextCursor<'_>) -> Option<(u32, u32)> {
     let mut after = *cursor;

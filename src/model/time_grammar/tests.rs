@@ -81,11 +81,14 @@ fn moment_outcome(text: &str) -> String {
         MomentBase::BranchAt { branch: Some(branch), time } => {
             format!("branch {branch} at {}", describe(time, &BERLIN))
         }
-        MomentBase::Name(AmbiguousName { name, id: None, .. }) => format!("tag or branch {name}"),
-        MomentBase::Name(AmbiguousName { name, id: Some(id), time, .. }) => {
-            assert_eq!(name.to_ascii_lowercase(), id.as_str());
+        MomentBase::Name(AmbiguousName { name, id, time, .. }) => {
             let else_time = time.map(|time| format!(", else time {}", describe(time, &BERLIN)));
-            format!("tag, branch or id {id}{}", else_time.unwrap_or_default())
+            assert!(id.as_ref().is_none_or(|id| name.to_ascii_lowercase() == id.as_str()));
+            let named = match id {
+                None => format!("tag or branch {name}"),
+                Some(id) => format!("tag, branch or id {id}"),
+            };
+            named + &else_time.unwrap_or_default()
         }
         MomentBase::Tag(name) => format!("tag {name}"),
         MomentBase::Branch(name) => format!("branch {name}"),

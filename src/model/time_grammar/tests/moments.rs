@@ -36,6 +36,13 @@ fn each_form_of_a_moment_is_parsed_to_its_meaning() {
         ("friday-13", "tag or branch friday-13"),
         ("today-0900", "tag or branch today-0900"),
         ("today UTC", "time 2025-06-18 02:00:00 +02:00"),
+        // A day with the name of its month can be a name too.
+        ("20-Jan-2025", "tag or branch 20-Jan-2025, else time 2025-01-20 00:00:00 +01:00"),
+        ("2025/jan/20", "tag or branch 2025/jan/20, else time 2025-01-20 00:00:00 +01:00"),
+        ("20-Jan-2026", "tag or branch 20-Jan-2026"),
+        ("30-Feb-2025", "tag or branch 30-Feb-2025"),
+        ("20 Jan 2025", "time 2025-01-20 00:00:00 +01:00"),
+        ("20-Jan-2025 14:30", "time 2025-01-20 14:30:00 +01:00"),
         ("jun18", "tag or branch jun18"),
         ("20250120-baseline", "tag or branch 20250120-baseline"),
         ("2025", "tag, branch or id 2025"),
