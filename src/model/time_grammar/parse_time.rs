@@ -103,9 +103,9 @@ fn read_number<Tz: TimeZone>(text: &str, zone: &Tz) -> Option<ResolvedTime> {
 /// or `systemctl`: `Mon 2025-01-20 14:30:00 UTC; 2h 5min ago`.
 fn without_distance<'a, Tz: TimeZone>(text: &'a str, now: Timestamp, zone: &Tz) -> &'a str {
     let bracketed = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
-    let Some((front, distance)) = bracketed.or_else(|| text.rsplit_once("; ")) else {
-        return text;
-    };
+    // Two lengths of time can be a list, so the text before a semicolon must have a clock time.
+    let after_semicolon = || text.rsplit_once("; ").filter(|(front, _)| front.contains(':'));
+    let Some((front, distance)) = bracketed.or_else(after_semicolon) else { return text };
     let is_distance =
         distance == "now" || distance.ends_with(" ago") && is_relative(distance, now, zone);
     if is_distance { front.trim_ascii_end() } else { text }

@@ -239,6 +239,8 @@ fn the_distance_that_forge_prints_after_a_time_is_ignored() {
             ("Wed 2025-06-18 12:30:00 UTC; 2h 15min ago", at),
             ("Wed 2025-06-18 12:30:00 UTC; 1 month 2 days ago", at),
             ("Wed 2025-06-18 12:30:00 UTC; lunch", "refused: unreadable"),
+            ("2 hours ago; 1 hour ago", "refused: unreadable"),
+            ("yesterday; 2h ago", "refused: unreadable"),
             ("2025-06-18 14:30:00 +02:00 (about lunch)", "refused: unreadable"),
             ("2025-06-18 14:30:00 +02:00 (in 2 h)", "refused: unreadable"),
         ],
