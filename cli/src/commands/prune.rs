@@ -217,9 +217,9 @@ struct KeepRules {
 }
 
 /// Returns the tags in a text. A tag contains neither a comma nor a space, so both separate tags.
+/// An empty one is no tag of a checkpoint, but shows that the rule was given.
 fn tags_in(text: &str) -> impl Iterator<Item = String> {
-    let tags = text.split(|next: char| next == ',' || next.is_whitespace());
-    tags.filter(|tag| !tag.is_empty()).map(str::to_owned)
+    text.split(|next: char| next == ',' || next.is_whitespace()).map(str::to_owned)
 }
 
 impl KeepRules {

@@ -205,6 +205,7 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
         (&["--keep-tag=nowhere"], "j"),
         (&["--keep-tag=release,baseline"], "jga"),
         (&["--keep-tag=release, baseline"], "jga"),
+        (&["--keep-tag=,"], "j"),
         // A rule of zero keeps no checkpoint.
         (&["--keep-last=0", "--keep-daily=2"], "jg"),
         (&["--keep-hourly=0", "--keep-within=0s", "--keep-days=0", "--keep-last=2"], "ji"),
