@@ -25,6 +25,7 @@ pub(super) fn read_last(
     let mut after = cursor;
     after.skip_spaces();
     after.eat('(');
+    eat_utc_before_offset(&mut after);
     if clock.is_none() && matches!(after.peek(), Some('+' | '-')) {
         return Err(GrammarFault::syntax(after.rest()));
     }

@@ -35,6 +35,7 @@ fn each_form_of_a_moment_is_parsed_to_its_meaning() {
         ("monday-10", "tag or branch monday-10"),
         ("friday-13", "tag or branch friday-13"),
         ("today-0900", "tag or branch today-0900"),
+        ("2025-01-20utc-3", "tag or branch 2025-01-20utc-3"),
         ("today UTC", "time 2025-06-18 02:00:00 +02:00"),
         // A day with the name of its month can be a name too.
         ("20-Jan-2025", "tag or branch 20-Jan-2025, else time 2025-01-20 00:00:00 +01:00"),

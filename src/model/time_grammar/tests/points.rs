@@ -221,6 +221,8 @@ fn text_that_is_no_time_up_to_now_is_refused_with_a_reason() {
         ("2025/01/20 -0500", "unreadable"),
         ("yesterday -10:30", "unreadable"),
         ("monday -09", "unreadable"),
+        ("monday GMT-9", "unreadable"),
+        ("2025-01-20 UTC+01:00", "unreadable"),
         ("2025-01-20T", "unreadable"),
         ("2025-020", "unreadable"),
         ("2025-001-05", "unreadable"),
