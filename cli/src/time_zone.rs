@@ -82,13 +82,14 @@ fn after_offset(text: &str) -> Option<&str> {
 }
 
 /// Returns whether this is a clock time up to 24 hours, such as `2`, `02:30` or `24`. In other
-/// programs it may be negative or greater, as in the rule of Israel; chrono ignores such rules.
+/// programs it may have a sign or be greater, as in the rule of Israel; chrono ignores such rules.
 fn is_clock_time(text: &str) -> bool {
     const MOST: [u32; 3] = [24, 59, 59];
     let mut parts = text.split(':').enumerate();
-    parts.all(|(place, part)| {
+    let is_part = |(place, part): (usize, &str)| {
         MOST.get(place).is_some_and(|most| part.parse::<u32>().is_ok_and(|number| number <= *most))
-    })
+    };
+    !text.contains('+') && parts.all(is_part)
 }
 
 #[cfg(test)]
@@ -116,6 +117,7 @@ mod tests {
         for rule in [
             "IST-2IDT,M3.4.4/26,M10.5.0",
             "<-02>2<-01>,M3.5.0/-1,M10.5.0/0",
+            "CET-1CEST,M3.5.0/+2,M10.5.0/3",
             "ABC25",
             "ABC5:60",
             "ABC5:30:00:00",
