@@ -20,6 +20,13 @@ const CONTEXT: [&str; 24] = [
     "connected_office_files", "sync_sources", "cu_window_hints", "widget_context_hint",
     "slack_context", "system_instruction", "system-instruction",
 ];
+/// Elements of context with a name that a person may use too, and what they contain if the client
+/// wrote them.
+const COMMON_NAMES: [(&str, &str); 3] = [
+    ("uploaded_files", "<file_path>"),
+    ("system_instruction", "You are working inside Conductor"),
+    ("system-instruction", "You are working inside Conductor"),
+];
 /// Elements that the client or a program wrote. Text after the end of an element was typed.
 const MACHINE: [&str; 21] = [
     "task-notification", "bash-notification", "agent-notification", "teammate-message",
@@ -330,7 +337,13 @@ fn is_typed(command: &str) -> bool {
 fn leading(text: &str) -> Option<usize> {
     let begin = text.trim_start();
     let tag = CONTEXT.iter().find(|tag| opens(begin, tag))?;
-    Some(text.len() - begin.len() + element(begin, tag)?)
+    let length = element(begin, tag)?;
+    is_of_client(begin.get(..length)?, tag).then_some(text.len() - begin.len() + length)
+}
+
+/// Whether the client wrote an element of context with this tag.
+fn is_of_client(element: &str, tag: &str) -> bool {
+    COMMON_NAMES.iter().all(|(name, part)| *name != tag || element.contains(part))
 }
 
 /// Returns the length in bytes of the element at the beginning of a text. The element may quote
@@ -369,7 +382,8 @@ fn trailing(text: &str) -> Option<usize> {
             .is_some_and(|rest| rest.ends_with("</"))
     })?;
     let start = whole.rfind(&format!("<{tag}"))?;
-    opens(whole.get(start..)?, tag).then(|| text.len() - start)
+    let element = whole.get(start..)?;
+    (opens(element, tag) && is_of_client(element, tag)).then(|| text.len() - start)
 }
 
 /// Returns the length in bytes of the element at the beginning of a text that the client or a
@@ -460,6 +474,9 @@ mod tests {
             "<tick> is never drawn",
             "<channel> has no title in the feed",
             "<ide_selection> shows up in my prompts, why?",
+            "<uploaded_files>\n/testbed\n</uploaded_files>\nfix the issue in this repository",
+            "<system_instruction>\nbe strict\n</system_instruction>\nreview the lexer",
+            "shorten this:\n<system_instruction>\nbe strict\n</system_instruction>",
             "  indented\n",
             "what does <system-reminder>x</system-reminder> mean here?",
             "<commandline>",
