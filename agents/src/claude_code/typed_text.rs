@@ -382,8 +382,11 @@ fn trailing(text: &str) -> Option<usize> {
             .is_some_and(|rest| rest.ends_with("</"))
     })?;
     let start = whole.rfind(&format!("<{tag}"))?;
-    let element = whole.get(start..)?;
-    (opens(element, tag) && is_of_client(element, tag)).then(|| text.len() - start)
+    let (before, element) = whole.split_at_checked(start)?;
+    // A person quotes an element in a line.
+    let before = before.trim_end_matches([' ', '\t']);
+    let is_quoted = !before.is_empty() && !before.ends_with(['\n', '>']);
+    (!is_quoted && opens(element, tag) && is_of_client(element, tag)).then(|| text.len() - start)
 }
 
 /// Returns the length in bytes of the element at the beginning of a text that the client or a
@@ -479,6 +482,7 @@ mod tests {
             "shorten this:\n<system_instruction>\nbe strict\n</system_instruction>",
             "  indented\n",
             "what does <system-reminder>x</system-reminder> mean here?",
+            "why is this sent: <mcp-resource server=\"a\">x</mcp-resource>",
             "<commandline>",
             "<channel>general</channel> is the name of my element; parse it",
             "<tick>09:00</tick> is never drawn, fix it",
