@@ -401,11 +401,13 @@ fn written(text: &str, voice: TextAuthor) -> Option<usize> {
     let bare = begin.get(tag.len() + 1..)?.starts_with('>');
     let closing = format!("</{tag}>");
     let Some(at) = begin.rfind(&closing) else {
-        // A person may type a tag; only the client gives it attributes.
-        return (!bare && tag.contains('-')).then_some(text.len());
+        // A person may type a tag; only the client gives it attributes and a line of its own.
+        let (_, after) = begin.lines().next()?.split_once('>')?;
+        let by_client = !bare && tag.contains('-') && after.trim().is_empty();
+        return by_client.then_some(text.len());
     };
     let mut after = begin.get(at + closing.len()..)?;
-    let is_quoted = !tag.contains('-') || bare && !after.trim().is_empty();
+    let is_quoted = !tag.contains('-') || !after.trim().is_empty();
     if voice == TextAuthor::Person && MACHINE.contains(tag) && is_quoted {
         // The client also names a person as the author of a scheduled task or of an event, but a
         // person may quote one and continue.
@@ -510,8 +512,12 @@ mod tests {
         ] {
             assert_eq!(typed_of(text), Some(text));
         }
-        let quoted = "<task-notification> shows up in the title, hide it";
-        assert_eq!(typed(quoted, TextAuthor::Person).map(|it| it.0), Some(0..quoted.len()));
+        for quoted in [
+            "<task-notification> shows up in the title, hide it",
+            "<teammate-message teammate_id=\"lead\"> is shown as text, hide it",
+        ] {
+            assert_eq!(typed(quoted, TextAuthor::Person), Some((0..quoted.len(), false)));
+        }
     }
 
     #[test]
@@ -617,6 +623,7 @@ mod tests {
         }
         for text in [
             "<ci-monitor-event>CI failed</ci-monitor-event>\nwhy do I see this?",
+            "<teammate-message teammate_id=\"lead\">hi</teammate-message>\nwhy do I see this?",
             "<channel>general</channel>",
         ] {
             assert_eq!(typed(text, TextAuthor::Person), Some((0..text.len(), false)), "{text}");
