@@ -62,13 +62,14 @@ const NOTICES: [&str; 10] = [
 ];
 /// The beginning and the end of the first line of such texts. A person who quotes such a line
 /// continues it.
-const NOTICE_LINES: [(&str, &str); 7] = [
+const NOTICE_LINES: [(&str, &str); 8] = [
     ("[Request interrupted", "]"),
     ("[Agent call interrupted", "]"),
     ("[Tool call ", "]"),
     ("[Image: source: ", "]"),
     ("[Image: original ", "]"),
-    ("[Usage limit ", "]"),
+    ("[Usage limit approaching. Checkpoint now", "]"),
+    ("[Usage limit reached — grace window active", "]"),
     ("<<autonomous-loop", ">>"),
 ];
 /// The beginning and the end of the text with a file that an editor attaches to a prompt through
@@ -497,6 +498,7 @@ mod tests {
             "Skill /pdf was loaded earlier than I expected, why?",
             "[Image: source: header] is wrong in the page",
             "[Usage limit approaching] is shown twice, hide one",
+            "[Usage limit reached]\nshow this text in red",
             "<context ref=\"a\"/> is not found by my parser",
             "<context>\nuse tabs\n</context>",
             "[Image: source: header] is wrong, see [docs]",
@@ -646,6 +648,7 @@ mod tests {
             "[Tool call skipped: the turn ended.]",
             "[Image: source: /tmp/1.png]",
             "[Usage limit approaching. Checkpoint now: finish the current step.]",
+            "[Usage limit reached — grace window active. Wrap up: finish or checkpoint.]",
             "Another Claude session sent a message:\n<cross-session-message from=\"x\">hi</cross-session-message>",
             "Base directory for this skill: /w/.claude/skills/x\n\n# X",
             "PostToolUse:Bash hook feedback:\n- [check.sh]: no",
