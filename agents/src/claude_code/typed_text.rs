@@ -73,8 +73,8 @@ const NOTICE_LINES: [(&str, &str); 8] = [
     ("<<autonomous-loop", ">>"),
 ];
 /// The beginning and the end of the text with a file that an editor attaches to a prompt through
-/// the Agent Client Protocol.
-const FILE: (&str, &str) = ("<context ref=\"", "\n</context>");
+/// the Agent Client Protocol. A person types no line break before it.
+const FILE: (&str, &str) = ("\n<context ref=\"", "\n</context>");
 /// The beginning of the client's mark before a text that a person pasted. The mark after the text
 /// repeats the identifier.
 const PASTED: &str = "<pasted_content id=\"";
@@ -250,7 +250,8 @@ fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
     let cut = (start..end) != (0..text.len());
     let rest = text.get(start..end)?;
     let begin = rest.trim_start();
-    if begin.is_empty() || is_notice(begin) {
+    let is_file = text.starts_with(FILE.0) && text.ends_with(FILE.1);
+    if begin.is_empty() || is_file || is_notice(begin) {
         return None;
     }
     if SLASH.iter().any(|tag| opens(begin, tag)) {
@@ -295,7 +296,6 @@ fn is_notice(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
     let plugin = first.strip_prefix("The ").and_then(|rest| rest.split_once(" plugin"));
     NOTICES.iter().any(|notice| text.starts_with(notice))
-        || text.starts_with(FILE.0) && whole.ends_with(FILE.1)
         || NOTICE_LINES.iter().any(|(begin, end)| {
             first.starts_with(begin) && (is_closed(first, end) || !first.contains(end))
         })
@@ -501,6 +501,7 @@ mod tests {
             "[Usage limit reached]\nshow this text in red",
             "<context ref=\"a\"/> is not found by my parser",
             "<context>\nuse tabs\n</context>",
+            "<context ref=\"a\">\nx\n</context>\nuse tabs as in\n<context ref=\"b\">\ny\n</context>",
             "[Image: source: header] is wrong, see [docs]",
             "[Request interrupted by user] is in my log, see [log]",
             "Another Claude session sent a message and I lost it",
