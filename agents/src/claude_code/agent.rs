@@ -178,21 +178,20 @@ impl PieceBuilder<'_> {
         true
     }
 
-    /// Adds a version of each agent that a person stopped, by the client's note, which quotes their
-    /// descriptions. The client writes no other notice of their end.
-    pub(super) fn agents_stopped(&mut self, note: &str) {
+    /// Adds a version of each agent that a person stopped, by the descriptions in the client's
+    /// note. The client writes no other notice of their end.
+    pub(super) fn agents_stopped(&mut self, descriptions: &[&str]) {
         let mut running: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
         for (agent, state) in self.carry.agents.iter().filter(|(_, state)| !state.has_ended()) {
-            let description = state.fields.get("description").and_then(Value::as_text);
-            running.entry(description.unwrap_or_default()).or_default().push(agent);
+            if let Some(description) = state.fields.get("description").and_then(Value::as_text) {
+                running.entry(description).or_default().push(agent);
+            }
         }
-        let is_named = |description: &str| note.contains(&format!("\"{description}\""));
-        // Two agents with one description may not both have been stopped.
-        let stopped = running.into_iter().filter_map(|(description, agents)| match agents[..] {
-            [agent] if is_named(description) => Some(agent.clone()),
-            _ => None,
+        // Of several agents with one description, some may go on.
+        running.retain(|description, agents| {
+            descriptions.iter().filter(|stopped| *stopped == description).count() >= agents.len()
         });
-        for agent in stopped.collect::<Vec<_>>() {
+        for agent in running.into_values().flatten().cloned().collect::<Vec<_>>() {
             self.agent_reported(&agent, ("killed", ""), FieldMap::new());
         }
     }

@@ -12,7 +12,7 @@ use super::line_context::{PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
 use super::transcript_state::{BackgroundCommand, SubAgentState, TranscriptState};
-use super::typed_text::{is_stop_of_agents, tagged, typed_part};
+use super::typed_text::{stopped_agents, tagged, typed_part};
 use crate::lenient::{LenientId, LenientInteger, LenientText};
 use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
@@ -94,8 +94,8 @@ struct QueriedTask<'a> {
 impl PieceBuilder<'_> {
     /// Reads the notices in a text. `pointer` is the pointer to the text.
     pub(super) fn notices(&mut self, text: &str, pointer: &str) {
-        if is_stop_of_agents(text.trim()) {
-            self.agents_stopped(text);
+        if let Some(descriptions) = stopped_agents(text.trim()) {
+            self.agents_stopped(&descriptions);
         }
         if let Some((agent, report)) = handed_back(text) {
             let shown = self.part(text, report.clone(), pointer);

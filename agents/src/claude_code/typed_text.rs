@@ -309,7 +309,7 @@ fn is_notice(text: &str) -> bool {
         || UNKNOWN_COMMAND.iter().any(|before| whole.strip_prefix(before).is_some_and(is_word))
         || HOOK_OUTPUT.iter().any(|after| first.strip_suffix(after).is_some_and(is_word))
         || first.starts_with("Skill /") && first.contains(" was loaded earlier (see ")
-        || is_stop_of_agents(whole)
+        || stopped_agents(whole).is_some()
 }
 
 /// Whether a line ends with this mark, and is not a sentence that quotes a text with the mark.
@@ -318,12 +318,15 @@ fn is_closed(line: &str, mark: &str) -> bool {
     line.ends_with(mark) && !line.contains(&format!("{mark} "))
 }
 
-/// Whether a text is the client's note that agents in the background were stopped.
-pub(super) fn is_stop_of_agents(text: &str) -> bool {
+/// Returns the descriptions in the client's note that agents in the background were stopped.
+pub(super) fn stopped_agents(text: &str) -> Option<Vec<&str>> {
+    if let Some(rest) = text.strip_prefix("Background agent \"") {
+        return Some(vec![rest.strip_suffix("\" was stopped by the user.")?]);
+    }
     let after_count = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
-    text.starts_with("Background agent \"") && text.ends_with("\" was stopped by the user.")
-        || after_count.len() < text.len()
-            && after_count.starts_with(" background agents were stopped by the user: \"")
+    let names = after_count.strip_prefix(" background agents were stopped by the user: \"")?;
+    let names = names.strip_suffix("\".")?;
+    (after_count.len() < text.len()).then(|| names.split("\", \"").collect())
 }
 
 /// Whether a person typed this slash command. A name without a `/` can also be part of a note that
@@ -511,6 +514,7 @@ mod tests {
             "The coordinator sent a message while you were working: where is it from?",
             "[Subagent hand-back] is shown in the page, hide it",
             "2 background agents were stopped by the user. Start them again",
+            "2 background agents were stopped by the user: \"a\", \"b\". Start them again",
             "<<autonomous-loop-dynamic>> is the mark; where is it read?",
         ] {
             assert_eq!(typed_of(text), Some(text));

@@ -261,9 +261,13 @@ fn an_agent_that_a_person_stopped_is_killed() {
     assert_eq!(states_after(&script, one), ["completed", "killed", "running"]);
     let both = "2 background agents were stopped by the user: \"look\", \"write\".";
     assert_eq!(states_after(&script, both), ["completed", "killed", "killed"]);
+    let quoting = "Background agent \"say \"look\" twice\" was stopped by the user.";
+    assert_eq!(states_after(&script, quoting), ["completed", "running", "running"]);
     // The note does not say which agent of this description it means.
     let script = call(script, "t4", "look").result("t4", "", launched("a4"));
     assert_eq!(states_after(&script, one), ["completed", "running", "running", "running"]);
+    let twice = "2 background agents were stopped by the user: \"look\", \"look\".";
+    assert_eq!(states_after(&script, twice), ["completed", "killed", "running", "killed"]);
 }
 
 /// Regression: the result was the client's text that the report is elsewhere.
