@@ -127,11 +127,11 @@ impl FileFormat {
     /// Returns a description of a file that has some fields of a transcript of Claude Code and is
     /// none, if these are its fields.
     fn not_a_transcript(shape: &RecordFieldPaths) -> Option<&'static str> {
-        if shape.record_has(&["display", "timestamp", "project"], "type") {
+        if shape.record_has(&["display", "timestamp", "project"], "type") && !shape.has("type") {
             return Some("Claude Code's list of what was typed, which is no transcript");
         }
-        let is_qwen = shape.has("message.parts") && shape.has("parentUuid");
-        is_qwen.then_some("a session of Qwen Code")
+        let is_qwen = shape.has("message.parts") && !shape.has("message.content");
+        (is_qwen && shape.has("parentUuid")).then_some("a session of Qwen Code")
     }
 
     /// Whether a file with these fields may have this format.

@@ -87,6 +87,15 @@ fn a_format_is_detected_by_its_fields() {
             r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"x"}]}}"#,
             FileFormat::Packed("a session of Qwen Code", None),
         ),
+        // A record of another file in a transcript does not hide it.
+        (
+            "{\"display\":\"x\",\"timestamp\":1,\"project\":\"/w\"}\n{\"type\":\"user\",\"sessionId\":\"s\"}",
+            CLAUDE,
+        ),
+        (
+            "{\"parentUuid\":null,\"message\":{\"parts\":[]}}\n{\"type\":\"user\",\"sessionId\":\"s\",\"message\":{\"content\":\"x\"}}",
+            CLAUDE,
+        ),
         ("SQLite format 3\0", FileFormat::Packed("a database of SQLite", None)),
         ("\x28\u{b5}", FileFormat::Other),
     ] {
