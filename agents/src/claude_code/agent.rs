@@ -181,17 +181,20 @@ impl PieceBuilder<'_> {
     /// Adds a version of each agent that a person stopped, by the descriptions in the client's
     /// note. The client writes no other notice of their end.
     pub(super) fn agents_stopped(&mut self, descriptions: &[&str]) {
-        let mut running: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+        let mut named: BTreeMap<&str, (usize, Vec<String>)> = BTreeMap::new();
+        for description in descriptions {
+            named.entry(*description).or_default().0 += 1;
+        }
         for (agent, state) in self.carry.agents.iter().filter(|(_, state)| !state.has_ended()) {
-            if let Some(description) = state.fields.get("description").and_then(Value::as_text) {
-                running.entry(description).or_default().push(agent);
+            if let Some(description) = state.fields.get("description").and_then(Value::as_text)
+                && let Some((_, agents)) = named.get_mut(description)
+            {
+                agents.push(agent.clone());
             }
         }
         // Of several agents with one description, some may go on.
-        running.retain(|description, agents| {
-            descriptions.iter().filter(|stopped| *stopped == description).count() >= agents.len()
-        });
-        for agent in running.into_values().flatten().cloned().collect::<Vec<_>>() {
+        let stopped = named.into_values().filter(|(count, agents)| agents.len() <= *count);
+        for agent in stopped.flat_map(|(_, agents)| agents) {
             self.agent_reported(&agent, ("killed", ""), FieldMap::new());
         }
     }
