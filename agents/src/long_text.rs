@@ -351,6 +351,9 @@ mod tests {
     fn a_headline_is_the_first_line_that_is_not_blank() {
         assert_eq!(headline("\n  \n fix it \nnow"), Some("fix it".to_owned()));
         assert_eq!(headline(&"é".repeat(90)), Some(format!("{}…", "é".repeat(80))));
+        // The joiner at the end of a cut text joins nothing.
+        let joined = format!("{}\u{200d}y", "x".repeat(79));
+        assert_eq!(headline(&joined), Some(format!("{}…", "x".repeat(79))));
         assert_eq!(headline(" \n"), None);
     }
 }
