@@ -172,8 +172,9 @@ impl PieceBuilder<'_> {
             ("tokens", done.total_tokens.0.into()),
         ]));
         self.fact(Kind::Agent, &agent, value);
-        if !launched && let Some(state) = self.carry.agents.get_mut(&agent) {
-            (state.ended, state.goes_on) = (Some(ended), false);
+        if let Some(state) = self.carry.agents.get_mut(&agent) {
+            // An agent that has ended can be launched again.
+            (state.ended, state.goes_on) = ((!launched).then_some(ended), false);
         }
         true
     }

@@ -307,7 +307,7 @@ fn a_person_who_quotes_a_message_of_an_agent_ends_no_agent() {
 #[test]
 fn an_agent_that_a_resumed_session_has_lost_is_unknown_unless_it_has_ended() {
     let launched = json!({ "agentId": "a2", "status": "async_launched", "isAsync": true });
-    let script = task().result("task", "Async agent launched successfully.", launched);
+    let script = task().result("task", "Async agent launched successfully.", launched.clone());
     let notice = |summary: &str| {
         format!(
             "<task-notification>\n<task-id>a1</task-id>\n<task-id>a2</task-id>\n\
@@ -330,7 +330,13 @@ fn an_agent_that_a_resumed_session_has_lost_is_unknown_unless_it_has_ended() {
     assert_eq!(last(seen.user(&left)), "killed");
     let ended = script.user(NOTICE);
     assert_eq!(last(ended.clone().user(&lost)), "completed");
-    assert_eq!(last(ended.user(&left)), "completed");
+    assert_eq!(last(ended.clone().user(&left)), "completed");
+    // An agent that is launched again has not ended, and may report the same again.
+    let again = ended.call("more", "Task", json!({ "description": "look", "prompt": "go on" }));
+    let again = again.result("more", "Async agent launched successfully.", launched);
+    assert_eq!(last(again.clone()), "running");
+    assert_eq!(last(again.clone().user(&lost)), "unknown");
+    assert_eq!(last(again.user(NOTICE)), "completed");
 }
 
 #[test]
