@@ -6,7 +6,7 @@ use super::blocks::{
 };
 use super::cache_marks::CACHE_MARK;
 use super::image_block::ImageForm;
-use super::recover_content::{BlockTypes, kept_text, move_user_blocks, repair_result_blocks};
+use super::recover_content::{BlockTypes, holds_content, move_user_blocks, repair_result_blocks};
 use super::{
     ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageProblem, MessageRole,
     RESULTS, ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, has_failed, id_in,
@@ -345,29 +345,38 @@ fn remove_labels(block: &mut RawObject<'_>) -> bool {
 }
 
 /// Removes the other fields of a result that the API refuses. Numbers, truth values and words label
-/// it; anything else becomes a text in it. Returns whether there were any.
+/// it, unless their field is for content; anything else becomes a text in it, but what repeats its
+/// content or is the input of its call. Returns whether there were any.
 fn fold_other_fields(block: &mut RawObject<'_>) -> bool {
     const FIELDS: [&str; 6] =
         ["type", "tool_use_id", "content", "is_error", "toolset_name", CACHE_MARK];
+    const SAID: [&str; 4] = ["error", "stderr", "stdout", "value"];
     if block.names().iter().all(|name| FIELDS.contains(name)) {
         return false;
     }
-    let is_said = |said: Cow<'_, str>| said.contains(char::is_whitespace);
-    let has_content = |json: &str| json.starts_with(['[', '{']) || text(json).is_some_and(is_said);
-    let is_kept = |name: &str| !FIELDS.contains(&name) && block.get(name).is_some_and(has_content);
-    let names = block.names();
-    let names: Vec<&str> = names.into_iter().filter(|name| is_kept(name)).collect();
-    let mut rest = block.clone();
-    rest.keep(&names);
-    let said = kept_text(&rest.write());
+    let is_word = |said: Cow<'_, str>| said.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_label = |json: &str| text(json).map_or(!json.starts_with(['[', '{']), is_word);
+    let given = block.get("content");
+    let is_said = |name: &str, json: &str| {
+        !FIELDS.contains(&name)
+            && !ARGUMENTS.contains(&name)
+            && (RESULTS.contains(&name) || SAID.contains(&name) || !is_label(json))
+            && given != Some(json)
+            && holds_content(json)
+    };
+    let others = block.fields().filter(|(name, json)| is_said(name, json));
+    let others: Vec<String> =
+        others.map(|(name, json)| format!("{}:{json}", quoted(name))).collect();
     block.keep(&FIELDS);
-    let Some(said) = said.map(|said| text_block(&said)) else { return true };
+    if others.is_empty() {
+        return true;
+    }
     let mut blocks: Vec<String> = match content(block, "content") {
         ContentField::Text(before) if !before.trim().is_empty() => vec![text_block(&before)],
         ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
         _ => Vec::new(),
     };
-    blocks.push(said);
+    blocks.push(text_block(&format!("{{{}}}", others.join(","))));
     block.set("content", written_list(&blocks));
     true
 }

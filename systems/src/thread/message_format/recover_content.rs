@@ -91,7 +91,7 @@ const LABELS: [&str; 14] = [
 const MAX_DEPTH: usize = 64;
 
 /// Returns whether this JSON contains a text or a number besides labels.
-fn holds_content(json: &str) -> bool {
+pub(super) fn holds_content(json: &str) -> bool {
     holds_content_within(json, MAX_DEPTH)
 }
 

@@ -1026,10 +1026,22 @@ fn fields_that_anthropic_does_not_know_are_removed() {
     let given = marked(2, "/content/0", "timestamp", json!("2026-01-01T10:00:00Z"));
     let (out, faults) = sanitized("anthropic", &given);
     assert_eq!((out[2]["content"][0]["content"].clone(), faults.len()), (json!([text]), 1));
-    let given = marked(2, "/content/0", "structuredContent", json!({"a": 1}));
-    let said = json!({"type": "text", "text": "{\"structuredContent\":{\"a\":1}}"});
-    let (out, faults) = sanitized("anthropic", &given);
-    assert_eq!((&out[2]["content"][0]["content"], faults.len()), (&json!([text, said]), 1));
+    for (name, value, is_said) in [
+        ("structuredContent", json!({"a": 1}), true),
+        ("error", json!("ENOENT"), true),
+        ("output", json!(42), true),
+        ("note", json!("今天晴天"), true),
+        ("error", json!(true), false),
+        ("meta", json!({"id": "a"}), false),
+        ("input", json!({"command": "ls"}), false),
+        ("output", json!([text]), false),
+    ] {
+        let given = marked(2, "/content/0", name, value.clone());
+        let said = json!({"type": "text", "text": json!({name: value}).to_string()});
+        let right = if is_said { json!([text, said]) } else { json!([text]) };
+        let (out, faults) = sanitized("anthropic", &given);
+        assert_eq!((&out[2]["content"][0]["content"], faults.len()), (&right, 1), "{name}");
+    }
     // What the field of another API holds is kept.
     let moved = |block: &Value, from: &str, to: &str| {
         let mut block = block.clone();
