@@ -207,12 +207,17 @@ fn next_message(line: &str, broken: usize, effort: &mut usize) -> Option<usize> 
         }
         match value_end(&line[at..]) {
             Ok(length) => {
-                // An object that ends before the line is broken is a part of the first message.
                 from = at + length;
-                let is_after = line.starts_with('{') && from > broken;
-                let has_role =
-                    || RawObject::parse(&line[at..from]).is_some_and(|object| object.has("role"));
-                if is_after || has_role() {
+                let (whole, after) = (&line[at..from], line[from..].trim_start_matches(is_filler));
+                // An object that ends before the line is broken is a part of the first message, and
+                // so is one with a comma, a bracket or a quote after it.
+                let is_alone = after.is_empty() || after.starts_with('{');
+                let is_after = line.starts_with('{') && from > broken && is_alone;
+                let is_message = || {
+                    let object = RawObject::parse(whole);
+                    object.is_some_and(|object| object.has("role") || object.has("type"))
+                };
+                if whole.starts_with("{\"role\"") || is_after && is_message() {
                     return Some(at);
                 }
             }
@@ -353,10 +358,14 @@ mod tests {
             let line = format!("{torn}{message}\0\0{message}");
             assert_eq!(values_in(&line), [torn, message, message]);
         }
-        // What is in an incomplete message, or in a line of another kind, is no message.
+        // What is in an incomplete or invalid message, or in a line of another kind, is no message.
         for line in [
             r#"{"type":"ai","content":[{"type":"text","text":"a"}"#,
             r#"{"type":"ai","tool_calls":[{"name":"f","args":{"a":{}}"#,
+            r#"{"type":"ai","tool_calls":[{"name":"f","args":{"content":"x","role":"user"}"#,
+            r#"{"role":"user","score":NaN,"content":[{"type":"text","text":"a"},{"type":"b"}]}"#,
+            r#"{'role': 'user', 'content': [{"type": "text"}, 'ü'], 'meta': {}}"#,
+            r#"{worker-1} sent {"text":"hello"}"#,
             r#"INFO {"event":"e","message":"m"}"#,
         ] {
             assert_eq!(values_in(line), [line]);
