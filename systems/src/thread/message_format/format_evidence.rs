@@ -94,9 +94,8 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     if role == "tool" || object.get("tool_call_id").is_some() {
         return FormatEvidence::Strong(MessageFormat::OpenaiChat);
     }
-    if role == "function"
-        || ["function_call", "functionCall", "tool_calls"].iter().any(|name| object.has(name))
-    {
+    let is_call = object.get("functionCall").is_some();
+    if role == "function" || is_call || object.has("function_call") || object.has("tool_calls") {
         // The fields may be null beside blocks in another format.
         return match found {
             FormatEvidence::Strong(form) => FormatEvidence::Weak(form),
@@ -205,12 +204,17 @@ mod tests {
                 FormatEvidence::Strong(MessageFormat::OpenaiChat),
             ),
             (
-                r#"{"role":"assistant","toolCalls":[{"id":"a"}]}"#,
+                r#"{"role":"assistant","toolCalls":[{"name":"f"}]}"#,
                 FormatEvidence::Strong(MessageFormat::OpenaiChat),
             ),
-            (r#"{"role":"assistant","content":"hi","toolCalls":[]}"#, FormatEvidence::Any),
+            (r#"{"role":"assistant","content":"hi","toolCalls":[ ]}"#, FormatEvidence::Any),
+            (r#"{"role":"assistant","content":"hi","functionCall":null}"#, FormatEvidence::Any),
             (
-                r#"{"role":"assistant","content":[{"toolUse":{}}],"toolCalls":[{"id":"a"}]}"#,
+                r#"{"role":"assistant","content":"hi","toolCalls":[{"name":"f","result":"r"}]}"#,
+                FormatEvidence::Any,
+            ),
+            (
+                r#"{"role":"assistant","content":[{"toolUse":{}}],"toolCalls":[{"name":"f"}]}"#,
                 FormatEvidence::Strong(MessageFormat::Bedrock),
             ),
             (

@@ -306,10 +306,18 @@ pub(super) fn list_calls(object: &mut RawObject<'_>) -> bool {
     true
 }
 
-/// Returns whether a message has calls in the field `toolCalls`. An empty list shows nothing about
-/// the format, because clients add it to messages of other APIs too.
+/// Returns whether a message has calls in the field `toolCalls`. An empty list, or calls together
+/// with their results, are no such calls: programs add them to messages of any API for display.
 pub(super) fn has_camel_calls(object: &RawObject<'_>) -> bool {
-    object.get("toolCalls").is_some_and(|calls| calls != "[]")
+    let Some(given) = object.get("toolCalls") else { return false };
+    let listed = calls_as_list(given);
+    let entries = list(listed.as_deref().unwrap_or(given)).unwrap_or_default();
+    let has_result = |entry: &str| {
+        RawObject::parse(entry)
+            .is_some_and(|entry| RESULTS.iter().any(|name| entry.get(name).is_some()))
+    };
+    entries.iter().any(|entry| call(entry).is_some())
+        && !entries.iter().any(|entry| has_result(entry))
 }
 
 /// Returns the calls in this value of `tool_calls` as a list; `None` if it is one, or has no calls.

@@ -22,7 +22,8 @@ pub(super) fn lost_role(
             Some(("role", "tool"))
         }
         MessageFormat::Plain | MessageFormat::OpenaiChat
-            if has("tool_calls") || has("toolCalls") =>
+            if has("tool_calls")
+                || object.list("toolCalls").is_some_and(|calls| !calls.is_empty()) =>
         {
             Some(("role", "assistant"))
         }

@@ -446,8 +446,12 @@ fn calls_in_a_field_in_camel_case_are_kept() {
     let (out, faults) = sanitized("openai_chat", &[user("hi"), asks, user("go on")]);
     assert_eq!((&out[2]["role"], out.len()), (&json!("tool"), 4));
     assert_eq!(faults[1], "message 1: a call without a result a: a result is inserted");
-    let whole = [user("hi"), json!({"role": "assistant", "content": "x", "toolCalls": []})];
-    assert_eq!(sanitized("plain", &whole), (whole.to_vec(), Vec::new()));
+    // What programs add to display it is no call without a result.
+    let shown = json!([{"id": "a", "name": "f", "args": {}, "result": "r"}]);
+    for given in [json!([]), json!({}), json!("[]"), json!(false), json!(["f"]), shown] {
+        let whole = [user("hi"), json!({"role": "assistant", "content": "x", "toolCalls": given})];
+        assert_eq!(sanitized("plain", &whole), (whole.to_vec(), Vec::new()));
+    }
     let asks = json!({"role": "assistant", "functionCall": {"name": "f", "arguments": "{}"}});
     let (out, _) = sanitized("openai_chat", &[user("hi"), asks]);
     assert_eq!(out[1]["function_call"]["name"], "f");
