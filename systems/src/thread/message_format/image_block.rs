@@ -1,5 +1,6 @@
 //! Images and files in content blocks: each API has its own form, and refuses the others.
 
+use super::recover_content::holds_content;
 use crate::thread::raw_json::{RawObject, quoted};
 use std::borrow::Cow;
 
@@ -74,7 +75,13 @@ fn file(block: &RawObject<'_>) -> Option<(Option<ImageForm>, Option<String>, Str
             Some(file) => {
                 (Some(ImageForm::Chat), text(&file, "filename"), text(&file, "file_data")?)
             }
-            None => (None, text(block, "filename"), own_address(block)?),
+            None => {
+                // The APIs take different other types of files.
+                let is_pdf = |kind: Option<&str>| kind == Some("application/pdf");
+                let (_, address) =
+                    own_address(block).filter(|(kind, _)| is_pdf(kind.as_deref()))?;
+                (None, text(block, "filename"), address)
+            }
         },
         "input_file" => {
             let address = text(block, "file_data").or_else(|| text(block, "file_url"))?;
@@ -103,19 +110,38 @@ fn is_address(given: &str) -> bool {
     [DATA, "https://", "http://"].iter().any(|begin| given.starts_with(begin))
 }
 
-/// Returns the address of an image or a file that has it, or its data in base64, in a field of its
-/// own, as in MCP, LangChain, the AI SDK, Transformers and AG-UI.
-fn own_address(block: &RawObject<'_>) -> Option<String> {
+/// Returns the type, if it is known, and the address of an image or a file that has it, or its data
+/// in base64, in a field of its own, as in MCP, LangChain, the AI SDK, Transformers and AG-UI.
+/// `None` if another field says something, such as a caption, which would be lost.
+fn own_address(block: &RawObject<'_>) -> Option<(Option<String>, String)> {
     const FIELDS: [&str; 6] = ["url", "data", "base64", "image", "source", "value"];
     const TYPES: [&str; 4] = ["mimeType", "mime_type", "mediaType", "media_type"];
-    let given = FIELDS.iter().find_map(|name| block.text(name))?;
-    if is_address(&given) {
-        return Some(given.into_owned());
+    const LABELS: [&str; 13] = [
+        "type", "id", "name", "filename", "detail", "source_type", "metadata", "extras",
+        "annotations", "_meta", "providerOptions", "cache_control", "transformations",
+    ];
+    let (field, given) = FIELDS.iter().find_map(|name| Some((*name, block.text(name)?)))?;
+    let is_said = |(name, json): (&str, &str)| {
+        let is_label = name == field || TYPES.contains(&name) || LABELS.contains(&name);
+        !is_label && json.starts_with(['"', '[', '{']) && holds_content(json)
+    };
+    if block.fields().any(is_said) {
+        return None;
     }
-    let is_data = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte);
-    let named = TYPES.iter().find_map(|name| block.text(name));
-    let kind = named.as_deref().or_else(|| shown_type(&given))?;
-    given.bytes().all(is_data).then(|| within(kind, &given))
+    let named = TYPES.iter().find_map(|name| block.text(name)).map(Cow::into_owned);
+    if is_address(&given) {
+        let kind = named.or_else(|| Some(data_of(&given)?.0.to_owned()));
+        return Some((kind, given.into_owned()));
+    }
+    // A path or an id of a file is no data.
+    let is_break = |byte: u8| b"\r\n".contains(&byte);
+    let is_data = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    let is_base64 = !given.is_empty()
+        && given.bytes().all(|byte| is_data(byte) || is_break(byte))
+        && given.bytes().filter(|byte| !is_break(*byte)).count().is_multiple_of(4);
+    let kind = named.or_else(|| shown_type(&given).map(str::to_owned)).filter(|_| is_base64)?;
+    let address = within(&kind, &given);
+    Some((Some(kind), address))
 }
 
 /// Returns the form of an image, `None` for one that no API takes as it is; and its address: a URL,
@@ -132,14 +158,14 @@ fn address(block: &RawObject<'_>) -> Option<(Option<ImageForm>, String)> {
         },
         "image" => {
             let Some(source) = block.object("source") else {
-                return Some((None, own_address(block)?));
+                return Some((None, own_address(block)?.1));
             };
             if let Some(url) = source.text("url") {
                 let is_web = !url.starts_with(DATA);
                 return Some((is_web.then_some(ImageForm::Anthropic), url.into_owned()));
             }
             let Some(data) = source.text("data") else {
-                return Some((None, own_address(&source)?));
+                return Some((None, own_address(&source)?.1));
             };
             let given = source.text("media_type");
             let lower = given.as_deref().map(str::to_ascii_lowercase);
@@ -149,8 +175,8 @@ fn address(block: &RawObject<'_>) -> Option<(Option<ImageForm>, String)> {
             Some(((!is_refused).then_some(ImageForm::Anthropic), within(kind, &data)))
         }
         "file" | "binary" if block.object("file").is_none() => {
-            let address = own_address(block)?;
-            address.starts_with("data:image/").then_some((None, address))
+            let (kind, address) = own_address(block)?;
+            kind?.starts_with("image/").then_some((None, address))
         }
         _ => None,
     }

@@ -526,16 +526,28 @@ fn an_image_of_another_api_gets_the_form_of_the_thread() {
             assert_eq!(faults.len(), usize::from(given != right), "{form}: {faults:?}");
         }
     }
-    // A path is no data.
-    let path = says(&json!({"type": "image", "image": "a.png", "mediaType": "image/png"}));
-    let (out, _) = sanitized("anthropic", &[path, used.clone(), result(json!("r"))]);
-    assert!(out[0]["content"][0]["text"].as_str().is_some_and(|said| said.contains("a.png")));
+    // A path or an id is no data, a caption would be lost, and the API takes no other file.
+    for kept in [
+        json!({"type": "image", "image": "a.png", "mediaType": "image/png"}),
+        json!({"type": "image", "image": "images/cat", "mediaType": "image/png"}),
+        json!({"type": "image", "data": "größe", "mimeType": "image/png"}),
+        json!({"type": "file", "data": "file-abc123", "mediaType": "application/pdf"}),
+        json!({"type": "file", "data": "", "mediaType": "application/pdf"}),
+        json!({"type": "file", "data": "AAAA", "mediaType": "audio/mpeg"}),
+        json!({"type": "file", "url": "https://example.org/a.html"}),
+        json!({"type": "image", "url": "https://example.org/a.png", "alt": "cat"}),
+    ] {
+        let (out, _) = sanitized("anthropic", &[says(&kept), used.clone(), result(json!("r"))]);
+        assert_eq!(out[0]["content"][0]["text"], kept.to_string());
+    }
     let whole = [says(&block), json!({"role": "assistant", "content": "x"})];
     assert_eq!(sanitized("anthropic", &whole), (whole.to_vec(), Vec::new()));
     // An address, and images in results.
     let web = "https://example.org/a.png";
-    let (out, _) = sanitized("anthropic", &[says(&chat(web)), used.clone(), result(json!("r"))]);
-    assert_eq!(out[0]["content"][0]["source"], json!({"type": "url", "url": web}));
+    for given in [chat(web), json!({"type": "file", "data": web, "mediaType": "image/png"})] {
+        let (out, _) = sanitized("anthropic", &[says(&given), used.clone(), result(json!("r"))]);
+        assert_eq!(out[0]["content"][0]["source"], json!({"type": "url", "url": web}));
+    }
     let (out, faults) =
         sanitized("anthropic", &[user("hi"), used, result(json!([chat(data), mcp]))]);
     assert_eq!((&out[2], faults.len()), (&result(json!([block, block])), 1));
