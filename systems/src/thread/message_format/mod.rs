@@ -463,9 +463,12 @@ fn nonempty_text(object: &RawObject<'_>, field: &str) -> Option<String> {
 
 /// Returns the id in this field; empty if there is none. A number or another value that is no text
 /// is converted to text: otherwise, results would be matched by their order, which such ids may
-/// contradict.
+/// contradict. Tables of messages have `1.0` for `1`.
 fn id_in(object: &RawObject<'_>, field: &str) -> String {
-    let bare = || object.get(field).unwrap_or_default().to_owned();
+    let bare = || {
+        let json = object.get(field).unwrap_or_default();
+        json.strip_suffix(".0").unwrap_or(json).to_owned()
+    };
     object.text(field).map_or_else(bare, Cow::into_owned)
 }
 

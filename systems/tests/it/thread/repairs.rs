@@ -238,6 +238,12 @@ fn results_belong_to_their_calls_by_ids_that_are_no_texts() {
         assert_eq!(out[2]["tool_call_id"], out[1]["tool_calls"][1]["id"]);
         assert_eq!(out[1]["tool_calls"][0]["id"], ids[0].to_string());
     }
+    // A column of a table with gaps has decimal numbers.
+    let call = json!({"id": 7, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let asks = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    let result = json!({"role": "tool", "tool_call_id": 7.0, "content": "r"});
+    let (out, _) = sanitized("openai_chat", &[user("hi"), asks, result]);
+    assert_eq!((&out[1]["tool_calls"][0]["id"], &out[2]), (&json!("7"), &tool("7", "r")));
 }
 
 #[test]
