@@ -105,9 +105,12 @@ fn of_content(object: &RawObject<'_>) -> Option<&'static str> {
 /// The fields in which DashScope has the address of a file.
 const MEDIA: [&str; 3] = ["image", "audio", "video"];
 
-/// Returns whether this is the type of a part with a call in a UIMessage of the AI SDK.
+/// Returns whether this is the type of a part with a call in a UIMessage of the AI SDK, and not of
+/// one in a `ModelMessage`.
 fn is_tool_part(kind: &str) -> bool {
-    kind.starts_with("tool-") || kind == "dynamic-tool"
+    const OF_MODEL: [&str; 4] =
+        ["tool-call", "tool-result", "tool-approval-request", "tool-approval-response"];
+    kind == "dynamic-tool" || kind.starts_with("tool-") && !OF_MODEL.contains(&kind)
 }
 
 /// Returns whether a block is a call or a result in a form of none of the supported APIs: by its

@@ -152,6 +152,17 @@ fn an_unknown_form_is_refused_with_a_description() {
     }
 }
 
+/// Regression: it was taken for a UIMessage.
+#[test]
+fn a_part_of_a_model_message_may_have_a_state() {
+    let history = [
+        user("hi"),
+        json!({"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "a", "toolName": "f", "input": {}, "state": "done"}]}),
+        json!({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a", "toolName": "f", "output": {"type": "text", "value": "r"}, "state": "done"}]}),
+    ];
+    assert_eq!(sanitized("ai_sdk", &history), (history.to_vec(), Vec::new()));
+}
+
 #[test]
 fn arguments_and_a_missing_type_are_corrected() {
     let call = |call: Value| json!({"role": "assistant", "content": null, "tool_calls": [call]});
