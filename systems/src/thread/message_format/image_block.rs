@@ -195,9 +195,11 @@ pub(super) fn shown_type(data: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the type and the data in base64 of an address that contains them.
+/// Returns the type and the data in base64 of an address that contains them, perhaps as another
+/// such address.
 pub(super) fn data_of(address: &str) -> Option<(&str, &str)> {
-    address.strip_prefix(DATA)?.split_once(";base64,")
+    let last = address.rsplit(DATA).next().filter(|_| address.starts_with(DATA))?;
+    last.split_once(";base64,")
 }
 
 /// Returns an address with the type that its data show, if it contains them.

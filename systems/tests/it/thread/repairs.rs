@@ -895,8 +895,11 @@ fn an_image_that_no_api_takes_as_it_is_is_corrected() {
     let (out, _) = sanitized("openai_chat", &[given, asks, tool("a", "r")]);
     assert_eq!(out[0], says(chat));
     let part = |data: &str| json!({"role": "user", "parts": [{"inlineData": {"mimeType": "image/jpeg", "data": data}}]});
-    let (out, faults) = sanitized("gemini", &[part(data)]);
-    assert_eq!((&out[0], faults.len()), (&part("AA=="), 1));
+    // Each address in another one was one step of a recursion.
+    for given in [data, &format!("{}AA==", "data:image/png;base64,".repeat(20_000))] {
+        let (out, faults) = sanitized("gemini", &[part(given)]);
+        assert_eq!((&out[0], faults.len()), (&part("AA=="), 1));
+    }
     // An image without data is none.
     let empty = says(source("image/png", ""));
     let (out, faults) = sanitized("anthropic", &[empty, used, result]);
