@@ -330,10 +330,14 @@ fn calls_as_list(given: &str) -> Option<String> {
     if call(json).is_some() {
         return Some(written_list(&[json]));
     }
-    // Calls by their index, as a program collects them from a stream.
+    // Calls by their index, as a program collects them from a stream. Another key may be the id.
     let object = RawObject::parse(json)?;
+    let is_call = |(key, entry): (&str, &str)| {
+        let call = call(entry).map(|(call, _)| call);
+        call.is_some_and(|call| !call.id.is_empty() || key.parse::<usize>().is_ok())
+    };
     let entries: Vec<&str> = object.fields().map(|(_, entry)| entry).collect();
-    let is_calls = !entries.is_empty() && entries.iter().all(|entry| call(entry).is_some());
+    let is_calls = !entries.is_empty() && object.fields().all(is_call);
     is_calls.then(|| written_list(&entries))
 }
 

@@ -425,6 +425,10 @@ fn calls_that_a_program_collected_from_a_stream_are_kept() {
     assert_eq!(faults, ["message 1: a malformed call: corrected"]);
     let (out, _) = sanitized("openai_chat", &history(json!({"0": right[0], "1": right[1]})));
     assert_eq!(out, history(json!(right)));
+    // A call by its id would get another id, so its result would not belong to it.
+    let flat = json!({"a": {"name": "f", "arguments": "{}"}});
+    let (out, _) = sanitized("openai_chat", &[user("hi"), asks(flat), tool("a", "ra")]);
+    assert_eq!(out.len(), 2, "{out:#?}");
     // A piece without its beginning is no call.
     let (out, _) = sanitized("openai_chat", &[user("hi"), asks(json!([piece(0, "{}")]))]);
     assert_eq!(out, [user("hi")]);
