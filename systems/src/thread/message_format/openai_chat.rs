@@ -379,7 +379,9 @@ fn with_more_arguments(json: &str, more: &str) -> Option<String> {
     }
     let mut entry = RawObject::parse(json)?;
     let mut tool = entry.object("function")?;
-    let arguments = tool.text("arguments").unwrap_or_default().into_owned() + more;
+    // Some services begin with an object that is empty and whole.
+    let begun = tool.text("arguments").filter(|said| said != "{}");
+    let arguments = begun.unwrap_or_default().into_owned() + more;
     tool.set("arguments", quoted(&arguments));
     let tool = tool.write();
     entry.set("function", tool);

@@ -423,6 +423,9 @@ fn calls_that_a_program_collected_from_a_stream_are_kept() {
     right[1]["function"]["arguments"] = json!("{}");
     assert_eq!(out, history(json!(right)));
     assert_eq!(faults, ["message 1: a malformed call: corrected"]);
+    let mut given = given;
+    given[0]["function"]["arguments"] = json!("{}");
+    assert_eq!(sanitized("openai_chat", &history(json!(given))).0, out);
     let (out, _) = sanitized("openai_chat", &history(json!({"0": right[0], "1": right[1]})));
     assert_eq!(out, history(json!(right)));
     // A call by its id would get another id, so its result would not belong to it.
