@@ -465,9 +465,10 @@ fn nonempty_text(object: &RawObject<'_>, field: &str) -> Option<String> {
 /// is converted to text: otherwise, results would be matched by their order, which such ids may
 /// contradict. Tables of messages have `1.0` for `1`.
 fn id_in(object: &RawObject<'_>, field: &str) -> String {
-    let bare = || {
-        let json = object.get(field).unwrap_or_default();
-        json.strip_suffix(".0").unwrap_or(json).to_owned()
+    let bare = || match object.get(field).unwrap_or_default() {
+        // A result has these if its id is missing.
+        "false" | "[]" | "{}" if field != "id" => String::new(),
+        json => json.strip_suffix(".0").unwrap_or(json).to_owned(),
     };
     object.text(field).map_or_else(bare, Cow::into_owned)
 }

@@ -244,6 +244,12 @@ fn results_belong_to_their_calls_by_ids_that_are_no_texts() {
     let result = json!({"role": "tool", "tool_call_id": 7.0, "content": "r"});
     let (out, _) = sanitized("openai_chat", &[user("hi"), asks, result]);
     assert_eq!((&out[1]["tool_calls"][0]["id"], &out[2]), (&json!("7"), &tool("7", "r")));
+    for missing in [json!(false), json!([]), json!({})] {
+        let asks = json!({"role": "assistant", "tool_calls": [chat_call("a", "{}")]});
+        let result = json!({"role": "tool", "tool_call_id": missing, "content": "r"});
+        let (out, _) = sanitized("openai_chat", &[user("hi"), asks, result]);
+        assert_eq!(out[2], tool("a", "r"));
+    }
 }
 
 #[test]
