@@ -2,7 +2,7 @@
 
 use super::MessageFormat;
 use super::foreign_format::foreign;
-use super::openai_chat::has_camel_calls;
+use super::openai_chat::{has_camel_call, has_camel_calls};
 use crate::thread::raw_json::{RawObject, text};
 
 /// What a message reveals about the format of its thread.
@@ -83,8 +83,8 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     if found == FormatEvidence::Strong(MessageFormat::AiSdk) {
         return found;
     }
-    let is_shown = matches!(found, FormatEvidence::Strong(_));
-    if object.get("tool_calls").is_some() || has_camel_calls(object) && !is_shown {
+    let may_call = role == "assistant" && !matches!(found, FormatEvidence::Strong(_));
+    if object.get("tool_calls").is_some() || may_call && has_camel_calls(object) {
         // A message may have the same call in its content, in Anthropic's format. Then the other
         // messages decide.
         let both = found == FormatEvidence::Strong(MessageFormat::Anthropic);
@@ -94,8 +94,8 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     if role == "tool" || object.get("tool_call_id").is_some() {
         return FormatEvidence::Strong(MessageFormat::OpenaiChat);
     }
-    let is_call = object.get("functionCall").is_some();
-    if role == "function" || is_call || object.has("function_call") || object.has("tool_calls") {
+    let calls = || ["function_call", "tool_calls"].iter().any(|name| object.has(name));
+    if role == "function" || has_camel_call(object) || calls() {
         // The fields may be null beside blocks in another format.
         return match found {
             FormatEvidence::Strong(form) => FormatEvidence::Weak(form),
@@ -209,6 +209,8 @@ mod tests {
             ),
             (r#"{"role":"assistant","content":"hi","toolCalls":[ ]}"#, FormatEvidence::Any),
             (r#"{"role":"assistant","content":"hi","functionCall":null}"#, FormatEvidence::Any),
+            (r#"{"role":"assistant","content":"hi","functionCall":{}}"#, FormatEvidence::Any),
+            (r#"{"role":"user","content":"hi","toolCalls":[{"name":"f"}]}"#, FormatEvidence::Any),
             (
                 r#"{"role":"assistant","content":"hi","toolCalls":[{"name":"f","result":"r"}]}"#,
                 FormatEvidence::Any,

@@ -300,7 +300,7 @@ fn input_text(block: &RawObject<'_>) -> String {
 /// it changed.
 pub(super) fn list_calls(object: &mut RawObject<'_>) -> bool {
     let mut is_renamed = has_camel_calls(object) && adopt(object, &["toolCalls"], "tool_calls");
-    is_renamed |= adopt(object, &["functionCall"], "function_call");
+    is_renamed |= has_camel_call(object) && adopt(object, &["functionCall"], "function_call");
     let Some(calls) = object.get("tool_calls").and_then(calls_as_list) else { return is_renamed };
     object.set("tool_calls", calls);
     true
@@ -318,6 +318,11 @@ pub(super) fn has_camel_calls(object: &RawObject<'_>) -> bool {
     };
     entries.iter().any(|entry| call(entry).is_some())
         && !entries.iter().any(|entry| has_result(entry))
+}
+
+/// Returns whether a message has a legacy call in the field `functionCall`.
+pub(super) fn has_camel_call(object: &RawObject<'_>) -> bool {
+    object.object("functionCall").is_some_and(|call| nonempty_text(&call, "name").is_some())
 }
 
 /// Returns the calls in this value of `tool_calls` as a list; `None` if it is one, or has no calls.
