@@ -2,7 +2,8 @@
 
 use super::check_call::CheckCall;
 use regex::Regex;
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A message with which programs report that they ran nothing.
 struct RunnerFailure {
@@ -356,6 +357,20 @@ pub(super) fn is_stop_code(call: &CheckCall, code: i64) -> bool {
     STOP_CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
 }
 
+/// Returns the compiled pattern of a message, in which any text is allowed where a name is inserted.
+/// A pattern with the names is compiled only if a line matches this one.
+fn any_name(message: &'static str) -> Option<Arc<Regex>> {
+    static COMPILED: Mutex<BTreeMap<&str, Arc<Regex>>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(regex) = compiled.get(message) {
+        return Some(Arc::clone(regex));
+    }
+    let regex = Regex::new(&super::summary::ascii(message).replace("{}", ".+")).ok()?;
+    let regex = Arc::new(regex);
+    compiled.insert(message, Arc::clone(&regex));
+    Some(regex)
+}
+
 /// Returns whether the output says that a runner, or the tool itself, could not run the check. A
 /// message without the name of the check counts only in the first lines, and only if the command
 /// line has no other check (`alone`).
@@ -392,11 +407,16 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
         if !named && !alone {
             return false;
         }
+        let count = if named { usize::MAX } else { FIRST_LINES };
+        let Some(regex) = any_name(message) else { return false };
+        let mut similar = filled.clone().take(count).filter(|line| regex.is_match(line)).peekable();
+        let found = similar.peek().is_some();
+        if !named || !found {
+            return found;
+        }
         // The names are inserted after the call of `ascii`, which would replace a `\d` in a path.
         let pattern = super::summary::ascii(message).replace("{}", names);
-        let Ok(regex) = Regex::new(&pattern) else { return false };
-        let count = if named { usize::MAX } else { FIRST_LINES };
-        filled.clone().take(count).any(|line| regex.is_match(line))
+        Regex::new(&pattern).is_ok_and(|regex| similar.any(|line| regex.is_match(line)))
     })
 }
 
@@ -412,8 +432,7 @@ pub(super) fn says_nothing_checked(call: &CheckCall, lines: &[&str]) -> bool {
 
 fn says_any(known: &[RunnerFailure], call: &CheckCall, lines: &[&str]) -> bool {
     known.iter().filter(|nothing| is_run_by(call, nothing.programs)).any(|nothing| {
-        Regex::new(&super::summary::ascii(nothing.message))
-            .is_ok_and(|regex| lines.iter().any(|line| regex.is_match(line)))
+        any_name(nothing.message).is_some_and(|regex| lines.iter().any(|line| regex.is_match(line)))
     })
 }
 
@@ -431,9 +450,11 @@ mod tests {
         let general = [UNKNOWN_OPTION, UNKNOWN_OPTIONS, NO_VERSION];
         for message in NOT_FOUND.into_iter().chain(general) {
             compiled(message);
+            assert!(any_name(message).is_some(), "{message}");
         }
         for failure in FAILURES.iter().chain(NOTHING_RAN).chain(NOTHING_CHECKED) {
             compiled(failure.message);
+            assert!(any_name(failure.message).is_some(), "{}", failure.message);
             assert!(!failure.programs.is_empty(), "{}", failure.message);
         }
     }
