@@ -303,8 +303,11 @@ impl CheckJudge<'_> {
     /// Whether the output says that the check could not be run.
     fn never_ran(&self, check: usize, place: &PlacedCheck) -> bool {
         let alone = self.plan.checks.len() == 1;
+        let failing = place.call.summary.map_or("", |summary| summary.failing);
+        let through = OutputVisibility::through(&place.filters, self.lines.len(), &[failing]);
+        let ends = through.end && self.visible.end;
         place.file.is_none()
-            && runner_failure::says_not_started(&place.call, self.lines, alone)
+            && runner_failure::says_not_started(&place.call, self.lines, alone, ends)
             && !self.counted(check, place)
     }
 

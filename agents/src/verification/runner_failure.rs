@@ -357,8 +357,8 @@ pub(super) fn is_stop_code(call: &CheckCall, code: i64) -> bool {
     STOP_CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
 }
 
-/// Returns the compiled pattern of a message, in which any text is allowed where a name is inserted.
-/// A pattern with the names is compiled only if a line matches this one.
+/// Returns the compiled pattern of a message with any text in place of the names. A pattern with
+/// the names is compiled only if a line matches this one.
 fn any_name(message: &'static str) -> Option<Arc<Regex>> {
     static COMPILED: Mutex<BTreeMap<&str, Arc<Regex>>> = Mutex::new(BTreeMap::new());
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -373,8 +373,9 @@ fn any_name(message: &'static str) -> Option<Arc<Regex>> {
 
 /// Returns whether the output says that a runner, or the tool itself, could not run the check. A
 /// message without the name of the check counts only in the first lines, and only if the command
-/// line has no other check (`alone`).
-pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) -> bool {
+/// line has no other check (`alone`). Unless the end with the summary is visible (`ends`), a program
+/// under test may have printed a message about an option.
+pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool, ends: bool) -> bool {
     let own = call.name.split(' ').next().unwrap_or_default();
     let first = call.call.split(' ').next().unwrap_or_default();
     let any_of = |names: &[&str]| {
@@ -399,8 +400,8 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
     let known = known.map(|failure| (failure.message, &names));
     let known = known.chain(NOT_FOUND.map(|message| (message, &programs)));
     // In the output of a script, the tool that does not know an option may be any of several.
-    let options = call.summary.map(|_| (UNKNOWN_OPTIONS, &names));
-    let general = [(UNKNOWN_OPTION, &names), (NO_VERSION, &names)];
+    let options = call.summary.filter(|_| ends).map(|_| (UNKNOWN_OPTIONS, &names));
+    let general = [(UNKNOWN_OPTION, &programs), (NO_VERSION, &names)];
     let mut known = known.chain(general).chain(options);
     known.any(|(message, names)| {
         let named = message.contains("{}");

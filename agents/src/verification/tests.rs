@@ -1274,6 +1274,9 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("phpunit --foo", 2, "PHPUnit 11.0\n\nUnknown option \"--foo\"", "error"),
         ("make --foo test", 2, "make: unrecognized option '--foo'", "error"),
         ("npm test -- --foo", 1, "> a\n> playwright test\nerror: unknown option '--foo'", "failed"),
+        // Regression: the programs under test had the unknown options.
+        ("make test", 2, "app test: error: unrecognized arguments: --foo\nmake: x", "failed"),
+        ("go test -v | head -2", 0, "=== RUN   TestA\nError: unknown flag: --a", "unknown"),
         // The tool's own exit codes
         ("robot t", 252, "[ ERROR ] Parsing 't' failed", "error"),
         ("robot t", 253, "x", "unknown"),
