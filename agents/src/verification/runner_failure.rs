@@ -76,10 +76,11 @@ static FAILURES: &[RunnerFailure] = &[
     says(NODE, r#"^(?:error|\s*ERR_PNPM_\S+\s+)?\s*Command "{}" not found"#),
     says(NODE, r#"^(?:Usage Error: Couldn't find a script named|error: Script not found) "{}""#),
     says(NODE, r"^error: could not find package\.json|^Usage Error: The project in "),
-    // In any language, the message has only one name, which is in quotes.
+    // In any language, the message has only one name, which is in quotes, and ends with a sentence of
+    // one word.
     says(
         MAKE,
-        r#"^g?make(?:\[\d+\])?: \*\*\* [^\['‘`“„«"]*['‘`“„«"][ \x{a0}]?{}[ \x{a0}]?['’”“»"][^'‘`“„«"]*$"#,
+        r#"^g?make(?:\[\d+\])?: \*\*\* [^\['‘`“„«"]*['‘`“„«"][ \x{a0}]?{}[ \x{a0}]?['’”“»"][^'‘`“„«"]*[.。] +\S+[.。]$"#,
     ),
     says(MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
     says(&["make", "gmake", "swift", "xcodebuild"], r"^xcode-select: (?:error|note): "),

@@ -1250,6 +1250,13 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("make test", 2, "make: *** Keine Regel, um „test“ zu erstellen.  Schluss.", "error"),
         ("make test", 2, "make: *** Keine Regel, um „a.c“, benötigt von „test“, zu x.", "failed"),
         ("make test", 2, "make: *** 没有规则可制作目标“test”。 停止。", "error"),
+        // Regression: make removes the target of a recipe that failed.
+        (
+            "make lint",
+            2,
+            "make: *** [Makefile:2: lint] Error 1\nmake: *** Deleting file 'lint'",
+            "failed",
+        ),
         ("pytest | tail", 0, "bash: ligne 1 : pytest : commande introuvable", "error"),
         ("pytest | tail", 0, "(eval):1: command not found: pytest", "error"),
         ("env A=1 pytest | tail", 0, "env: 'pytest': No such file or directory", "error"),
