@@ -58,11 +58,14 @@ static FAILURES: &[RunnerFailure] = &[
     says(NODE, r#"^npm (?:ERR!|error) [Mm]issing script: "?{}(?:"|$)"#),
     // The package with the tool could not be downloaded.
     says(
-        NODE,
+        &["npx"],
         r"^npm (?:ERR!|error) code (?:ENOTFOUND|EAI_AGAIN|E[45]\d\d|ECONN[A-Z]+|ETIMEDOUT|ENOTCACHED|EACCES|EPERM|EROFS)$",
     ),
     says(&["node"], r#"^Missing script: "{}""#),
-    says(&["node", "tsx"], r"^Error: Cannot find module '\S*[/\\]{}(?:\.[cm]?js)?'$"),
+    says(
+        &["node", "tsx"],
+        r"^Error: Cannot find module '(?:/|[A-Z]:\\)(?:[^']*[/\\])?{}(?:\.[cm]?js)?'$",
+    ),
     // The package `tsc` is not the compiler. Without a project, the compiler prints its options.
     says(
         &["tsc"],
@@ -115,7 +118,7 @@ static FAILURES: &[RunnerFailure] = &[
     says(JAVA, r"^(?:ERROR|Error): JAVA_HOME is |^The JAVA_HOME environment variable is not "),
     says(JAVA, r"Unable to locate a Java Runtime|^Error: Could not find or load main class "),
     // The wrapper could not download the tool, or could not write it.
-    says(JAVA, r#"^Exception in thread "main" java\.(?:io|net)\."#),
+    says(&["gradlew", "mvnw"], r#"^Exception in thread "main" java\.(?:io|net)\."#),
     says(&["rake"], r"^(?:rake aborted!\s*)?Don't know how to build task '{}'"),
     says(&["composer"], r#"Command "{}" is not defined"#),
     says(&["deno"], r"^Task not found: {}"),
@@ -217,7 +220,7 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(NODE, NO_TESTS_FOUND),
     says(NODE, r"^Error: no test specified$"),
     says(&["jest", "vitest", "react-scripts"], NO_TESTS_FOUND),
-    says(&["node", "tsx"], r"^(?:#|ℹ) tests 0$|^Could not find '"),
+    says(&["node", "tsx"], r"^(?:#|ℹ) tests 0$|^Could not find '[^']*'$"),
     says(&["bun", "lein"], r"^Ran 0 tests "),
     says(&["playwright"], r"^Error: No tests found"),
     says(&["mocha", "mochapack"], r"^Error: No test files found"),

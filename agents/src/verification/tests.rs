@@ -1237,6 +1237,15 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("npx tsc", 1, "\n      This is not the tsc command you are looking for\n", "error"),
         ("npx jest", 1, "npm error code ENOTFOUND\nnpm error syscall getaddrinfo", "error"),
         ("npm test", 1, "npm ERR! missing script: test", "error"),
+        // Regression: another program of the line or of the test printed the message.
+        (
+            "npm ci; npm test",
+            1,
+            "npm error code E404\n\n> jest\nTests: 1 failed, 1 total",
+            "failed",
+        ),
+        ("node --run test", 1, "Error: Cannot find module './test'", "failed"),
+        ("lein test", 1, "Exception in thread \"main\" java.io.FileNotFoundException: x", "failed"),
         ("node --run test", 1, "Missing script: \"test\" for /w/package.json", "error"),
         ("node node_modules/.bin/jest", 1, "Error: Cannot find module '/w/a/.bin/jest'", "error"),
         ("uv run pytest", 2, "error: Failed to initialize cache at `/x`", "error"),
