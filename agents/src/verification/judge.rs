@@ -97,7 +97,10 @@ fn is_parser_error(lines: &[&str]) -> bool {
 fn is_mark_of_shortening(line: &str) -> bool {
     const WORDS: [&str; 7] =
         ["truncated", "left out", "omitted", "elided", "clipped", "dropped", "hidden"];
-    const STARTS: [&str; 3] = ["[showing ", "output is truncated", "output truncated"];
+    const STARTS: [&str; 5] = [
+        "[showing ", "output is truncated", "output truncated", "output too long",
+        "<output too long",
+    ];
     const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
     const SUBJECTS: [&str; 6] = ["line", "char", "output", "observation", "content", "response"];
     let low = line.trim().to_ascii_lowercase();
@@ -110,7 +113,9 @@ fn is_mark_of_shortening(line: &str) -> bool {
     let is_bare = low.trim_matches(|it: char| !it.is_ascii_alphanumeric()) == *word;
     let is_mark = low.starts_with(['[', '<', '(', '.', '…'])
         && SUBJECTS.iter().any(|subject| low.contains(subject));
-    counts || is_bare || is_mark || low.contains("tool truncated output")
+    // These words are also in the text of pages and logs.
+    let is_common = matches!(*word, "dropped" | "hidden");
+    counts || !is_common && (is_bare || is_mark) || low.contains("tool truncated output")
 }
 
 /// What is known about the run of a command line.
