@@ -167,9 +167,9 @@ impl CheckJudge<'_> {
             "cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:", "zsh:", ": .:",
             ":.:", "rm:", "mkdir:", "cp:", "mv:", "touch:", "ln:", "chmod:",
         ];
-        const REASONS: [&str; 10] = [
+        const REASONS: [&str; 9] = [
             "no such file", "not a directory", "can't cd to", "permission denied", "cannot ",
-            "can't open", "file exists", "missing operand", "does not exist", "source: not found",
+            "can't open", "file exists", "missing operand", "source: not found",
         ];
         // What a shell says about these of its own commands is an error, in any language.
         let is_of_shell = |low: &str| {
@@ -183,6 +183,7 @@ impl CheckJudge<'_> {
         let complains = |line: &&str| {
             let low = line.to_ascii_lowercase();
             is_of_shell(&low)
+                || low.starts_with("cd: the directory ")
                 || low == "the system cannot find the path specified."
                 || COMMANDS.iter().filter(counts).any(|command| low.contains(command))
                     && REASONS.iter().any(|reason| low.contains(reason))

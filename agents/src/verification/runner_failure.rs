@@ -377,8 +377,8 @@ fn any_name(message: &'static str) -> Option<Arc<Regex>> {
 
 /// Returns whether the output says that a runner, or the tool itself, could not run the check. A
 /// message without the name of the check counts only in the first lines, and only if the command
-/// line has no other check (`alone`). Unless the end with the summary is visible (`ends`), a program
-/// under test may have printed a message about an option.
+/// line has no other check (`alone`). Unless the end with the summary is visible (`ends`), a
+/// program under test may have printed a message about an option.
 pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool, ends: bool) -> bool {
     let own = call.name.split(' ').next().unwrap_or_default();
     let first = call.call.split(' ').next().unwrap_or_default();
