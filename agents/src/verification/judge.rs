@@ -157,7 +157,13 @@ impl CheckJudge<'_> {
         };
         let filled = self.lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
         let filled: Vec<&str> = filled.take(PARSER_ERROR_LINES).collect();
-        self.failed() && (filled.first().is_some_and(says) || is_parser_error(&filled))
+        // If the check reports a failure, a script that it runs has the error.
+        let reports = |(check, place): (usize, &PlacedCheck)| {
+            self.found(check, place).is_some_and(|found| !found.failed.is_empty())
+        };
+        self.failed()
+            && (filled.first().is_some_and(says) || is_parser_error(&filled))
+            && !self.plan.checks.iter().enumerate().any(reports)
     }
 
     /// Whether one of the first three lines is an error of a command that could not enter a folder,

@@ -482,6 +482,8 @@ fn an_exit_code_of_another_command_gives_no_verdict() {
     ] {
         assert_eq!(status("cd web && npm test", 1, message), "", "{message}");
     }
+    let of_recipe = "/bin/sh: 1: Syntax error: x\nmake: *** [Makefile:3: test] Error 2";
+    assert_eq!(status("make -s test", 2, of_recipe), "failed");
     let of_script = "At C:\\w\\a.ps1:1 char:8\n+ a && b\n+   ~~\n    + CategoryInfo          : ParserError: (:) [], ParseException";
     assert_eq!(status("npm test", 1, of_script), "failed");
     for message in [
