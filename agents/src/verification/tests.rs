@@ -1604,6 +1604,11 @@ fn a_filtered_summary_gives_a_verdict_only_if_enough_of_it_is_visible() {
         ("npx tsc --noEmit | grep -v node_modules | head", "", "unknown"),
         ("npx tsc --noEmit | grep -v '^$' | head", "", "passed"),
         ("exec > log 2>&1; npx tsc --noEmit; true", "", "unknown"),
+        (
+            "exec > >(tee log) 2>&1; cargo test; ls",
+            "test result: FAILED. 1 passed; 1 failed",
+            "failed",
+        ),
         ("npx tsc --noEmit >&2; true", "", "passed"),
         ("cargo test >& log; tail -3 log", "test result: FAILED. 1 passed; 1 failed", "failed"),
         ("gofmt -l .", "", "passed"),
