@@ -339,7 +339,7 @@ fn with_test(node: &ShellNode, before: &ShellNode, name: &str) -> Option<ShellNo
 pub(super) fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter>) {
     let mut each = |node: &ShellNode| readers(node, file, found);
     match node {
-        ShellNode::Command(_) => {
+        ShellNode::Command(command) if !command.redirected => {
             let OutputFilter { words } = OutputFilter::from_node(node);
             let shows = words.first().is_some_and(|program| {
                 shows_files(program) || (file.starts_with('$') && program == "echo")
