@@ -223,7 +223,7 @@ summaries! {
         ..summary(
             &[
                 (r"^[1-9]\d* issues:$", Failed),
-                (r"^\S+\.go:\d+:\d+: .+ \([a-z]+\)$", Failed),
+                (r"^\S+\.go:\d+(?::\d+: |: (?:File is not |line is )).*\([a-z]+\)$", Failed),
                 (r"^0 issues\.?$", Passed(Run)),
             ],
             "0 issues.",
@@ -236,8 +236,8 @@ summaries! {
             (r"^=+ (?:FAILURES|ERRORS) =+$", OneFailure),
             (r"^\S+\.py::.* (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", OneFailure),
             (r"^Fatal Python error: ", OneFailure),
-            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* (?:(?:subtests )?failed|errors?)(?:, \d+ [a-z ]+)* in \d[\d.]* ?s", Failed),
-            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* passed(?:, \d+ [a-z ]+)* in \d[\d.]* ?s", Passed(Run)),
+            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* (?:(?:subtests )?failed|errors?)(?:, \d+ [a-z ]+)* in \d[\d.]*(?:s| seconds)", Failed),
+            (r"^(?:=+ )?(?:\d+ [a-z ]+, )*[1-9]\d* passed(?:, \d+ [a-z ]+)* in \d[\d.]*(?:s| seconds)", Passed(Run)),
             (r"^(?:FAILED|ERROR) \S+\.py(?:::\S+| - )", Failed),
             (r"^(?:FAIL|ERROR: )\s*(?:Required test coverage|Coverage failure)", Failed),
         ],
@@ -798,7 +798,7 @@ summaries! {
     DART_ANALYZE = summary(
         &[
             // Other programs print `error - TEXT`.
-            (r"^\s*error (?:•|-) .*\.dart:\d+:\d+ (?:•|-) ", Failed),
+            (r"^\s*error (?:•|-) .*\.(?:dart|yaml):\d+:\d+ (?:•|-) ", Failed),
             (r"^No issues found!", Passed(Run)),
         ],
         "No issues found!",
