@@ -221,7 +221,10 @@ fn folder(path: &str) -> String {
 
 /// Joins a folder and a path, and resolves `.` and `..` where possible.
 pub(super) fn joined(folder: &str, path: &str) -> String {
-    let has_drive = matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
+    let has_drive = matches!(
+        path.as_bytes(),
+        [drive, b':'] | [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic()
+    );
     let is_whole = path.starts_with(['/', '~']) || has_drive;
     let whole = if is_whole { path.to_owned() } else { format!("{folder}/{path}") };
     let mut parts: Vec<&str> = Vec::new();

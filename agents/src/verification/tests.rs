@@ -1969,6 +1969,7 @@ fn targets_are_normalised() {
         ("npx --prefix sub tsc", "tsc []  in /w/sub"),
         ("yarn workspace a jest", "jest [] =workspace a in /w"),
         (r"cd C:\a && cargo test", r"cargo [test]  in C:\a"),
+        ("cd a:b && cargo test", "cargo [test]  in /w/a:b"),
         // Regression: an option of the command itself was also read as one of the runner.
         ("timeout 60 yarn --cwd sub test", "yarn [test]  in /w/sub"),
         ("cargo test --manifest-path sub/Cargo.toml", "cargo [test]  in /w/sub"),
