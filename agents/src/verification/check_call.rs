@@ -278,6 +278,7 @@ const NON_CHECKING_WORDS: &[(&[&str], &[&str])] = &[
     (&["staticcheck"], &["-explain", "-list-checks"]),
     (&["swift"], &["list"]),
     (&["swiftlint"], &["docs", "generate-docs", "rules", "version"]),
+    (&["testcafe", "nightwatch"], &["-b", "--list-browsers", "--info"]),
     (&["tap"], &["config", "debug", "dump-config", "list", "plugin", "report", "versions"]),
     (&["task", "go-task"], &["-n", "-l", "--dry", "--summary", "--status"]),
     (

@@ -249,6 +249,7 @@ fn known_commands_are_found_at_any_position() {
         ("npx cspell lint src", "cspell lint"),
         ("npx cspell trace word", ""),
         ("npx elm-test init", ""),
+        ("npx testcafe -b", ""),
         ("clang-tidy a.cpp", "clang-tidy"),
         ("cppcheck src", ""),
         ("cppcheck --error-exitcode=1 src", "cppcheck --error-exitcode"),
