@@ -79,7 +79,7 @@ static FAILURES: &[RunnerFailure] = &[
     says(NODE, r#"^(?:error|\s*ERR_PNPM_\S+\s+)?\s*Command "{}" not found"#),
     says(NODE, r#"^(?:Usage Error: Couldn't find a script named|error: Script not found) "{}""#),
     says(NODE, r"^error: could not find package\.json|^Usage Error: The project in "),
-    // In any language, the message has only one name, which is in quotes, and ends with a sentence of
+    // In any language, the message has only one name, which is in quotes, and its last sentence is
     // one word.
     says(
         MAKE,
