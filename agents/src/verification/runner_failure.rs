@@ -86,7 +86,6 @@ static FAILURES: &[RunnerFailure] = &[
         r#"^g?make(?:\[\d+\])?: \*\*\* [^\['‘`“„«"]*['‘`“„«"][ \x{a0}]?{}[ \x{a0}]?['’”“»"][^'‘`“„«"]*[.。] +\S+[.。]$"#,
     ),
     says(MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
-    says(&["make", "gmake", "swift", "xcodebuild"], r"^xcode-select: (?:error|note): "),
     says(MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
     says(
         &["nix", "nix-shell"],
@@ -204,7 +203,7 @@ const UNKNOWN_OPTION: &str = r"^(?:\S+ )*{}(?: \S+)*: error: (?:unrecognized arg
 const UNKNOWN_OPTIONS: &str = r#"^error: (?:unexpected argument|unknown option|Unknown option|Found argument) ['`]|^Error: (?:unknown (?:shorthand )?flag|No such option): |^flag provided but not defined: |^CACError: Unknown option |^● Unrecognized CLI Parameter|^(?:Invalid|Unknown|invalid) option:? ['"]?-|^Unknown option: |^\s*The "-\S+" option does not exist|^Could not find an option named "|^ERROR: \S+ :: Unrecognized option: "#;
 
 /// What programs that choose the version of a tool say if there is none.
-const NO_VERSION: &str = r"^(?:rbenv|pyenv|nodenv|goenv|jenv): version [`'‘]|^xcrun: error: invalid active developer path|^Python was not found; run without arguments ";
+const NO_VERSION: &str = r"^(?:rbenv|pyenv|nodenv|goenv|jenv): version [`'‘]|^xcrun: error: invalid active developer path|^xcode-select: (?:error|note): |^Python was not found; run without arguments ";
 
 /// What Jest and Vitest print if there are no tests.
 const NO_TESTS_FOUND: &str =
@@ -405,8 +404,10 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool, en
     let known = known.chain(NOT_FOUND.map(|message| (message, &programs)));
     // In the output of a script, the tool that does not know an option may be any of several.
     let options = call.summary.filter(|_| ends).map(|_| (UNKNOWN_OPTIONS, &names));
-    let general = [(UNKNOWN_OPTION, &programs), (NO_VERSION, &names)];
-    let mut known = known.chain(general).chain(options);
+    // A script with more output went on without the tool.
+    let ended = call.summary.is_some() || filled.clone().count() <= FIRST_LINES;
+    let version = ended.then_some((NO_VERSION, &names));
+    let mut known = known.chain([(UNKNOWN_OPTION, &programs)]).chain(version).chain(options);
     known.any(|(message, names)| {
         let named = message.contains("{}");
         if !named && !alone {

@@ -1251,6 +1251,7 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
             "failed",
         ),
         ("node --run test", 1, "Error: Cannot find module './test'", "failed"),
+        ("npm test", 1, "> jest\nxcrun: error: invalid active developer path\na\nb\nc", "failed"),
         ("lein test", 1, "Exception in thread \"main\" java.io.FileNotFoundException: x", "failed"),
         ("node --run test", 1, "Missing script: \"test\" for /w/package.json", "error"),
         ("node node_modules/.bin/jest", 1, "Error: Cannot find module '/w/a/.bin/jest'", "error"),
