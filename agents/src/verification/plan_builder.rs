@@ -97,15 +97,19 @@ impl CheckPlanBuilder {
                 let errexit = std::mem::take(&mut context.errexit);
                 let uncertain = context.uncertain;
                 let is_tested = context.is_tested;
+                let is_alternative = |(_, (link, _)): &(usize, &(ChainOperator, ShellNode))| {
+                    *link == ChainOperator::Or
+                };
+                let mut later = links.iter().enumerate().filter(is_alternative).peekable();
                 let plan = |(number, (link, node)): (usize, &(ChainOperator, ShellNode))| {
                     context.is_tested = is_tested || number + 1 < links.len();
                     let first = self.checks.len();
                     let plan = self.node(node, context);
                     context.uncertain = true;
                     // What follows the next `||` certainly runs if the check failed.
-                    let mut later = links.iter().skip(number + 1);
-                    let alternative = later.find(|(link, _)| *link == ChainOperator::Or);
-                    self.shown_from(first, alternative.map(|(_, node)| node).as_slice());
+                    while later.next_if(|(other, _)| *other <= number).is_some() {}
+                    let alternative = later.peek().map(|(_, (_, node))| node);
+                    self.shown_from(first, alternative.as_slice());
                     (*link, plan)
                 };
                 let plans = links.iter().enumerate().map(plan).collect();
