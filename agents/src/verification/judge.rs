@@ -325,9 +325,18 @@ impl CheckJudge<'_> {
 
     /// Whether the only check of the line failed because there was nothing to run.
     fn ran_nothing(&self, check: usize, place: &PlacedCheck) -> bool {
+        let says = |lines: &[&str]| runner_failure::says_nothing_ran(&place.call, lines);
+        // What failed before the message did run. Gradle and Maven report the failure first.
+        let reports_first = matches!(place.call.tool, "gradle" | "mvn");
+        let is_first = || {
+            let found = self.found(check, place).filter(|_| !reports_first);
+            let failed = found.and_then(|found| found.failed.first().copied());
+            failed.is_none_or(|failed| self.lines.get(..failed).is_some_and(says))
+        };
         self.plan.checks.len() == 1
             && place.file.is_none()
-            && runner_failure::says_nothing_ran(&place.call, self.lines)
+            && says(self.lines)
+            && is_first()
             && !self.counted(check, place)
     }
 

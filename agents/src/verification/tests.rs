@@ -1380,6 +1380,12 @@ fn a_run_without_tests_is_unknown() {
         ("npx jest", 1, "No tests found, exiting with code 1\nRun with x", "unknown"),
         ("npm test", 1, "> vitest run\n\nNo test files found, exiting with code 1", "unknown"),
         ("npm test", 1, "> echo \"Error: x\" && exit 1\n\nError: no test specified", "unknown"),
+        (
+            "npm test -ws",
+            1,
+            "Tests: 1 failed, 1 total\nnpm error code 1\n\nError: no test specified",
+            "failed",
+        ),
         ("npx playwright test", 1, "Error: No tests found", "unknown"),
         ("npx mocha", 1, "Error: No test files found: \"test\"", "unknown"),
         ("python -m unittest", 5, "-----\nRan 0 tests in 0.000s\n\nNO TESTS RAN", "unknown"),
