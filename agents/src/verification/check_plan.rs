@@ -126,6 +126,8 @@ pub(super) struct PlacedCheck {
     pub(super) copies: Vec<String>,
     /// Whether another program shows its output, from a file.
     pub(super) shown_later: bool,
+    /// Whether that program runs only if the check failed.
+    pub(super) shown_if_failed: bool,
     /// Whether its error output goes to a file.
     pub(super) errors_hidden: bool,
     /// Whether all that it prints is where it is in the line: its error output goes to where its
@@ -139,7 +141,7 @@ pub(super) struct PlacedCheck {
 
 impl PlacedCheck {
     /// Returns the files that its output goes to.
-    fn files(&self) -> impl Iterator<Item = String> {
+    pub(super) fn files(&self) -> impl Iterator<Item = String> {
         self.copies.iter().chain(&self.file).map(|file| file_name(file))
     }
 }

@@ -31,7 +31,17 @@ pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
         ),
         _ => false,
     };
-    let CheckPlanBuilder { checks, echoes, events, .. } = planner;
+    let CheckPlanBuilder { mut checks, echoes, events, others_print, .. } = planner;
+    let files: Vec<String> = checks.iter().flat_map(PlacedCheck::files).collect();
+    let is_other = |event: &OutputEvent| match event {
+        OutputEvent::Reader(words) => !words.iter().any(|word| files.contains(&file_name(word))),
+        _ => false,
+    };
+    // If the check passed, the lines are of the other programs.
+    if others_print || events.iter().any(is_other) {
+        let shown = checks.iter_mut().filter(|check| check.shown_if_failed);
+        shown.for_each(|check| check.file = Some(String::new()));
+    }
     Some(CheckPlan { plan, checks, echoes, events, ends_with_echo })
 }
 
@@ -84,6 +94,8 @@ struct CheckPlanBuilder {
     other_texts: HashSet<String>,
     /// The files that the line emptied, removed or began, so that they have no older content.
     begun_files: HashSet<String>,
+    /// Whether a program that is no check may print what looks like the output of a check.
+    others_print: bool,
     shell_depth: u32,
 }
 
@@ -109,7 +121,7 @@ impl CheckPlanBuilder {
                     // What follows the next `||` certainly runs if the check failed.
                     while later.next_if(|(other, _)| *other <= number).is_some() {}
                     let alternative = later.peek().map(|(_, (_, node))| node);
-                    self.shown_from(first, alternative.as_slice());
+                    self.shown_from(first, alternative.as_slice(), true);
                     (*link, plan)
                 };
                 let plans = links.iter().enumerate().map(plan).collect();
@@ -144,7 +156,7 @@ impl CheckPlanBuilder {
                     let condition = self.condition(when, context);
                     let otherwise = otherwise.as_deref().filter(|_| is_only);
                     let failed = if is_negated(when) { Some(then) } else { otherwise };
-                    self.shown_from(first, failed.as_slice());
+                    self.shown_from(first, failed.as_slice(), true);
                     // Only the first condition certainly runs.
                     context.uncertain = true;
                     (condition, self.node(then, context))
@@ -224,7 +236,7 @@ impl CheckPlanBuilder {
             let new = self.checks.get(first..).unwrap_or_default();
             if new.iter().any(|check| check.file.is_some()) {
                 let later = items.iter().skip(number + 1).map(|(node, _)| node);
-                self.shown_from(first, &later.collect::<Vec<_>>());
+                self.shown_from(first, &later.collect::<Vec<_>>(), false);
             }
             let ShellNode::Command(command) = node else { continue };
             let held = holder.as_ref().map(|(name, of, first)| (name.as_str(), *of, *first));
@@ -267,8 +279,8 @@ impl CheckPlanBuilder {
     }
 
     /// Finds the later programs that show the file to which the output of a check goes. `first` is
-    /// the first check to look at.
-    fn shown_from(&mut self, first: usize, later: &[&ShellNode]) {
+    /// the first check to look at. With `if_failed`, they run only if the check failed.
+    fn shown_from(&mut self, first: usize, later: &[&ShellNode], if_failed: bool) {
         let checks = self.checks.get_mut(first..).unwrap_or_default();
         for check in checks {
             let Some(file) = check.file.take() else { continue };
@@ -279,6 +291,7 @@ impl CheckPlanBuilder {
             } else {
                 check.copies.push(file);
                 check.shown_later = true;
+                check.shown_if_failed = if_failed;
                 check.filters.extend(readers);
             }
         }
@@ -402,6 +415,7 @@ impl CheckPlanBuilder {
             _ => {
                 let program = program.rsplit('/').next().unwrap_or_default();
                 let known = KNOWN_CODES.iter().find(|(programs, _)| programs.contains(&program));
+                self.others_print |= known.is_none() && !command.redirected && !context.redirected;
                 known.map_or(ExitCodeTree::Any, |(_, codes)| ExitCodeTree::Codes(codes))
             }
         }
@@ -434,6 +448,7 @@ impl CheckPlanBuilder {
             file,
             copies,
             shown_later: false,
+            shown_if_failed: false,
             errors_hidden: command.errors_redirected,
             in_order: command.errors_merged,
             goes_on: false,

@@ -1602,6 +1602,17 @@ fn a_filtered_summary_gives_a_verdict_only_if_enough_of_it_is_visible() {
         ("npx tsc > log 2>&1 && tail -1 log; true", "", "unknown"),
         ("npx tsc > log 2>&1 || ls || tail -1 log", "", "unknown"),
         ("npx tsc > log 2>&1 || cat log > other; true", "", "unknown"),
+        // Another program may have printed the line.
+        (
+            "./a.sh; cargo test > log || tail -1 log",
+            "test result: FAILED. 1 passed; 1 failed",
+            "unknown",
+        ),
+        (
+            "cat b; cargo test > log || tail -1 log",
+            "test result: FAILED. 1 passed; 1 failed",
+            "unknown",
+        ),
         (
             "if ! out=$(cargo test 2>&1); then echo \"$out\" | tail -1; fi",
             "test result: FAILED. 1 passed; 1 failed",
