@@ -126,7 +126,7 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["uv", "uvx"], r"^error: Failed to spawn: `{}`"),
     says(
         &["uv", "uvx"],
-        r"^error: (?:Failed to (?:fetch|initialize|download|build|resolve|prepare|install|inspect) |failed to (?:open|create|remove|read|write) |Request failed after |No interpreter found )",
+        r"^error: (?:Failed to (?:fetch|initialize|download|build|resolve|prepare|install|inspect) |failed to (?:open|create|remove|read from|write to) (?:file|directory) |Request failed after |No interpreter found )",
     ),
     says(&["uv", "uvx"], r"^\s*× (?:No solution found when|Failed to (?:build|download|fetch)) "),
     says(&["pipenv"], r"^Error: the command {} could not be found"),

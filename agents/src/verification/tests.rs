@@ -1257,6 +1257,7 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("node node_modules/.bin/jest", 1, "Error: Cannot find module '/w/a/.bin/jest'", "error"),
         ("uv run pytest", 2, "error: Failed to initialize cache at `/x`", "error"),
         ("uv run ruff format --check", 2, "error: Failed to parse a.py:1:5: x", "failed"),
+        ("uv run make test", 2, "error: failed to read `/w/Cargo.toml`\nmake: x", "failed"),
         ("./gradlew test", 1, "ERROR: JAVA_HOME is not set and no 'java' command", "error"),
         ("bundle exec rspec", 7, "Could not find rake-13.0 in locally installed gems", "error"),
         ("php artisan test", 1, "Could not open input file: artisan", "error"),
