@@ -157,13 +157,18 @@ impl CheckJudge<'_> {
         };
         let filled = self.lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
         let filled: Vec<&str> = filled.take(PARSER_ERROR_LINES).collect();
-        // If the check reports a failure, a script that it runs has the error.
+        // If a check reports a failure, a script that it runs has the error.
+        self.failed()
+            && (filled.first().is_some_and(says) || is_parser_error(&filled))
+            && !self.reports_failure()
+    }
+
+    /// Whether a check of the line reports a failure, so it ran.
+    fn reports_failure(&self) -> bool {
         let reports = |(check, place): (usize, &PlacedCheck)| {
             self.found(check, place).is_some_and(|found| !found.failed.is_empty())
         };
-        self.failed()
-            && (filled.first().is_some_and(says) || is_parser_error(&filled))
-            && !self.plan.checks.iter().enumerate().any(reports)
+        self.plan.checks.iter().enumerate().any(reports)
     }
 
     /// Whether one of the first three lines is an error of a command that could not enter a folder,
@@ -194,7 +199,8 @@ impl CheckJudge<'_> {
                 || COMMANDS.iter().filter(counts).any(|command| low.contains(command))
                     && REASONS.iter().any(|reason| low.contains(reason))
         };
-        self.failed() && self.lines.iter().take(3).any(complains)
+        let is_of_script = || self.plan.checks.len() == 1 && self.reports_failure();
+        self.failed() && self.lines.iter().take(3).any(complains) && !is_of_script()
     }
 
     fn solve(&self, allowed: [u64; MAX_CHECKS]) -> Option<RemainingOutcomes> {

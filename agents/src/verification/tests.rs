@@ -1322,6 +1322,7 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("pushd a && pytest", 1, "bash: ligne 1: pushd: a: Aucun fichier", ""),
         ("cmd /c \"cd a && pytest\"", 1, "The system cannot find the path specified.", ""),
         ("cd a && ./test.sh", 1, "./test.sh: line 3: cd: b: x", "failed"),
+        ("cd a && make test", 2, "sh: cd: b: x\nmake: *** [Makefile:3: test] Error 1", "failed"),
         ("cd a && mvn test", 1, "[ERROR] x in bash: package a does not exist", "failed"),
         ("cd a && ./gradlew test", 126, "bash: ./gradlew: Permission denied", "error"),
         ("cd a && ./gradlew test", 127, "zsh: no such file or directory: ./gradlew", "error"),
