@@ -93,7 +93,11 @@ impl HintTable {
         let first = entry(self.first_of_code[hint_starts::code_of(text)]);
         let of_code = std::iter::successors(first, move |last| entry(last.next));
         of_code.map(|entry| self.words[usize::from(entry.word)]).filter(|(word, _)| {
-            text.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word.as_bytes()))
+            let Some((last, begin)) = word.as_bytes().split_last() else { return false };
+            let length = begin.len();
+            // Most words with the same code differ in the last byte.
+            text.get(length).is_some_and(|byte| byte.eq_ignore_ascii_case(last))
+                && text.get(..length).is_some_and(|it| it.eq_ignore_ascii_case(begin))
         })
     }
 }
