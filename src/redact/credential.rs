@@ -378,6 +378,11 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     }
     let from = end + if glued { spaces } else { 0 };
     let quotes = run(text, from, 4, is_quote);
+    // An empty argument: `-N "" -f FILE`.
+    let opened = text.get(from..from + quotes)?;
+    if ["\"\"", "''", "\"\\\""].iter().any(|empty| byte_text::contains(opened, empty.as_bytes())) {
+        return None;
+    }
     // A sentence may contain the same words.
     let is_prose = quotes == 0 && (flag.ends_with(b"by ") || flag.ends_with(b"password "));
     let from = from + quotes;

@@ -42,7 +42,7 @@ pub(super) enum ProgramPlace {
 }
 
 /// Lower-case texts that are beside a credential of a program, or a part of it.
-pub(super) const HINTS: [(&str, ProgramPlace); 99] = [
+pub(super) const HINTS: [(&str, ProgramPlace); 101] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),
     ("\\nprivate-lines: ", ProgramPlace::KeyLines),
@@ -87,6 +87,8 @@ pub(super) const HINTS: [(&str, ProgramPlace); 99] = [
     ("-passout pass:", ProgramPlace::NextWord),
     ("-pass pass:", ProgramPlace::NextWord),
     ("cbc -k ", ProgramPlace::NextWord),
+    ("rsa -n ", ProgramPlace::NextWord),
+    ("ed25519 -n ", ProgramPlace::NextWord),
     ("webdav pass ", ProgramPlace::NextWord),
     ("sftp pass ", ProgramPlace::NextWord),
     (" -hp", ProgramPlace::NextWord),

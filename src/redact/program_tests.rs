@@ -403,6 +403,7 @@ fn passwords_of_more_commands_calls_and_protocols_are_found() {
         "openssl passwd -1 -salt xyz {}",
         "mkpasswd -m sha-512 {}",
         "ssh-keygen -t rsa -b 4096 -N \"{}\" -f key",
+        "ssh-keygen \\\n  -t rsa -N \"{}\" -f key",
         "security create-keychain -p {} build.keychain",
         "security set-key-partition-list -S apple: -k {} build.keychain",
         "skopeo login -u me -p {} host.test",
@@ -640,6 +641,8 @@ fn a_quoted_value_is_found_in_json_too() {
         "kubectl delete secret \"db-creds-9f8b7\"",
         "the word password \"is not here\"",
         "compass = N45E12",
+        "ssh-keygen -t ed25519 -N \"\" -f id1x",
+        "ssh-keygen -t rsa -N '' -f id2x -C 'me'",
     ] {
         let json = serde_json::json!({ "out": text }).to_string();
         assert_eq!(Redactor::new().clean(&json, TextForm::Json), json);
