@@ -437,7 +437,7 @@ pub(super) fn find(
             next_word(text, end + number + 1)
         }
         CommandPlace::Quoted(number) => quoted(text, end, number)?,
-        CommandPlace::Argument(number) => argument(text, end, number)?,
+        CommandPlace::Argument(number) => password_argument(text, end, number)?,
         CommandPlace::Changed => changed(text, start, end)?,
         CommandPlace::Capitals => {
             if text.get(start..end)?.iter().any(u8::is_ascii_lowercase) {
@@ -463,8 +463,7 @@ pub(super) fn find(
     };
     let value = text.get(range.clone())?;
     let is_variable = value.starts_with(b"$") && !value[1..].iter().any(u8::is_ascii_lowercase);
-    let is_other = is_variable || short::is_mail_address(value);
-    (value.len() >= 6 && !is_other && short::is_password(value))
+    (value.len() >= 6 && !is_variable && short::is_password(value))
         .then_some(SecretFinding { range, kind: "password" })
 }
 
@@ -628,6 +627,16 @@ fn argument(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
         at += 1;
     }
     None
+}
+
+/// Returns the argument with this number, unless it is an address of mail or has a name, which says
+/// what it is: `connect(host="a", user="b", db="c")`.
+fn password_argument(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
+    let range = argument(text, end, number)?;
+    let before = text.get(..range.start - 1)?;
+    let before = before.strip_suffix(b"\\").unwrap_or(before).trim_ascii_end();
+    let is_other = before.ends_with(b"=") || short::is_mail_address(text.get(range.clone())?);
+    (!is_other).then_some(range)
 }
 
 /// Returns the range without the signs at its end that end a sentence.

@@ -420,6 +420,7 @@ fn passwords_of_more_commands_calls_and_protocols_are_found() {
     ] {
         assert_removed(&template.replace("{}", secret), secret);
     }
+    assert_removed("net user bob Xk7p@Qzw9.tr4x /add", "Xk7p@Qzw9.tr4x");
     let (hash, encoded) = ("4f1d9b7a3c5e8206b9d4f1a7c3e58012", "AG1lAFZxOHJUMm1aeDRLcA==");
     assert_removed(&format!("me:500:aad3b435b51404eeaad3b435b51404ee:{hash}:::"), hash);
     assert_removed(&format!("AUTH PLAIN {encoded}\r\n"), encoded);
@@ -433,6 +434,7 @@ fn passwords_of_more_commands_calls_and_protocols_are_found() {
         "echo \"hello2x\" | base64",
         "cat users2x | su me",
         "create_user(db, \"bob\", \"bob2@host.test\")",
+        "pymysql.connect(host=\"localhost\", user=\"root2\", db=\"my_db1x\")",
         "aws ssm put-parameter --name a --value Vq8rT2mZx4Kp --type String",
         "called reset_password by admin2x",
         "openssl passwd -6 -stdin",
