@@ -47,7 +47,7 @@ pub(super) enum CommandPlace {
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 306] = [
+pub(super) const HINTS: [(&str, CommandPlace); 305] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -133,8 +133,7 @@ pub(super) const HINTS: [(&str, CommandPlace); 306] = [
     ("slaptažodis", CommandPlace::Label),
     ("mật khẩu", CommandPlace::Label),
     ("kata sandi", CommandPlace::Label),
-    ("ωδικός", CommandPlace::Label),
-    ("πρόσβασης", CommandPlace::Label),
+    ("ωδικός πρόσβασης", CommandPlace::Label),
     ("पासवर्ड", CommandPlace::Label),
     ("كلمة المرور", CommandPlace::Label),
     ("كلمة السر", CommandPlace::Label),
@@ -147,8 +146,8 @@ pub(super) const HINTS: [(&str, CommandPlace); 306] = [
     ("conteúdo da chave", CommandPlace::Label),
     ("contenuto chiave", CommandPlace::Label),
     ("одержимое ключа", CommandPlace::Label),
-    ("关键内容", CommandPlace::Label),
-    ("主要なコンテンツ", CommandPlace::Label),
+    ("关键内容  ", CommandPlace::Label),
+    ("主要なコンテンツ  ", CommandPlace::Label),
     (".fill(", CommandPlace::Input),
     (".type(", CommandPlace::Input),
     ("sendkeys(", CommandPlace::Input),
