@@ -274,7 +274,7 @@ pub(super) const HINTS: [(&str, CommandPlace); 305] = [
     ("| sshfs", CommandPlace::Echo),
     ("| openconnect", CommandPlace::Echo),
     ("| sudo openconnect", CommandPlace::Echo),
-    ("| su ", CommandPlace::Echo),
+    ("| su -", CommandPlace::Echo),
     ("| sudo smbpasswd", CommandPlace::Echo),
     ("| podman secret", CommandPlace::Echo),
     ("| skopeo login", CommandPlace::Echo),
@@ -561,10 +561,12 @@ fn echo(text: &[u8], pipe: usize) -> Option<Range<usize>> {
     let begin = begin + usize::from(is_escape);
     let is_encoder = is_tool(b"base64");
     let is_named = is_encoder || is_tool(b"chpasswd");
-    let range = after_colon(text, from + begin..from + word.len(), is_named);
+    let begin = from + begin;
+    let range = after_colon(text, begin..from + word.len(), is_named);
     let value = text.get(range.clone())?;
-    // Any text may be encoded.
-    if value.is_empty() || is_encoder && !short::looks_random(value) {
+    // Any text may be encoded or decoded; a secret in it has a name.
+    let is_other = || range.start == begin || !short::looks_random(value);
+    if value.is_empty() || is_encoder && is_other() {
         return None;
     }
     let before = text.get(..range.start)?.strip_suffix(b"n").unwrap_or_default();
