@@ -468,6 +468,7 @@ fn a_value_in_a_row_of_a_query_is_found_by_the_name_of_its_column() {
         "INSERT INTO users (name, password) VALUES ('bob', 'password123')",
         "INSERT INTO users (name, password_hash) VALUES ('Vq8rT2mZx4Kp', lower('Vq8rT2mZx4Kp'))",
         "INSERT INTO posts (title, password) VALUES ('Vq8rT2mZx4Kp', NULL)",
+        "INSERT INTO users (name, password_changed) VALUES ('bob', 'Vq8rT2mZx4Kp')",
         "the values ('Vq8rT2mZx4Kp')",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);

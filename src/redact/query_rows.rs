@@ -27,10 +27,10 @@ pub(super) fn find(text: &[u8], start: usize, end: usize) -> Vec<SecretFinding> 
     }
     while !columns.is_empty() && at < end + MAX_SECRET_BYTES {
         let Some((values, closed)) = row(text, at) else { break };
-        for &(column, kind) in &columns {
+        for &(column, kind, is_password) in &columns {
             let Some(range) = values.get(column).cloned().flatten() else { continue };
             let value = text.get(range.clone()).unwrap_or_default();
-            let is_secret = if kind == "password" {
+            let is_secret = if is_password {
                 value.len() >= 6 && short::is_password(value)
             } else {
                 secret_heuristics::is_secret(value)
@@ -49,9 +49,9 @@ pub(super) fn find(text: &[u8], start: usize, end: usize) -> Vec<SecretFinding> 
     found
 }
 
-/// Returns the numbers of the columns that have secrets, with the kinds of these. The text ends
-/// after the list of columns.
-fn columns(before: &[u8]) -> Vec<(usize, &'static str)> {
+/// Returns the numbers of the columns that have secrets, the kinds of these, and whether they are
+/// certainly passwords. The text ends after the list of columns.
+fn columns(before: &[u8]) -> Vec<(usize, &'static str, bool)> {
     let mut list = before.trim_ascii_end();
     while let Some(rest) = list.strip_suffix(b"\\n") {
         list = rest.trim_ascii_end();
@@ -62,7 +62,8 @@ fn columns(before: &[u8]) -> Vec<(usize, &'static str)> {
     let kinds = names.enumerate().filter_map(|(number, name)| {
         let name = std::str::from_utf8(name).ok()?;
         let is_around = |sign: char| sign.is_whitespace() || "\"'`[]\\".contains(sign);
-        Some((number, named_value::kind_of(name.trim_matches(is_around))?))
+        let name = name.trim_matches(is_around);
+        Some((number, named_value::kind_of(name)?, short::is_name_of_password(name)))
     });
     kinds.collect()
 }

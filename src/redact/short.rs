@@ -47,6 +47,11 @@ fn meaning_of(name: &str) -> Option<NameMeaning> {
     }
 }
 
+/// Returns whether a name means nothing but a password, unlike `password_changed`.
+pub(super) fn is_name_of_password(name: &str) -> bool {
+    meaning_of(name) == Some(NameMeaning::Password)
+}
+
 /// Returns whether the short value of a name is a secret.
 pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     let Some(value) = text.get(named.value.clone()) else { return false };
