@@ -106,7 +106,7 @@ pub(super) struct NamedValue {
     /// Whether the place says less: the value is the first argument of a call, as in
     /// `setPassword("...")`, or only quotes follow the name, as in ``password `...` ``.
     pub(super) weak: bool,
-    /// Whether name and value are in two columns of a table.
+    /// Whether name and value are in two columns or cells of a table.
     pub(super) in_columns: bool,
 }
 
@@ -206,6 +206,10 @@ pub(super) fn value_after(
     let quoted_name = cursor.quote();
     let of_pair = cursor.value_of_pair(name, quoted_name);
     let of_element = !of_pair && cursor.value_of_element(name_start, quoted_name);
+    // What follows in the next cell may be a description.
+    let tag = text.get(cursor.at.saturating_sub(4)..cursor.at).unwrap_or_default();
+    let in_cell =
+        of_element && (tag.eq_ignore_ascii_case(b"<td>") || tag.eq_ignore_ascii_case(b"<dd>"));
     cursor.brackets();
     let gap = cursor.at;
     let spaces = cursor.spaces();
@@ -269,7 +273,7 @@ pub(super) fn value_after(
         listed: listed || in_map,
         is_flag,
         weak: called || is_other,
-        in_columns,
+        in_columns: in_columns || in_cell,
     };
     (!named.whole.is_empty()).then_some(named)
 }

@@ -708,6 +708,8 @@ fn a_password_is_found_in_the_assignments_of_more_languages() {
         "char password[32];",
         "password != \"Vq8rT2mZx4Kp\"",
         "<td>password</td><td>string</td>",
+        "<dt>Password</dt>\n<dd>See RFC2617</dd>",
+        "<td>password</td><td>password2x_field</td>",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }

@@ -119,7 +119,7 @@ pub(super) fn is_secret_in_column(text: &[u8], named: &NamedValue) -> bool {
     let value = text.get(named.value.clone()).unwrap_or_default();
     let after = text.get(named.run_end.max(named.value.end)..).unwrap_or_default();
     let ends_cell = match after {
-        [] | [b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'`' | b'|', ..] => true,
+        [] | [b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'`' | b'|' | b'<', ..] => true,
         [b'\\', next, ..] => matches!(next, b'n' | b'r' | b't' | b'"'),
         // A second space, a bar, or a line that is drawn.
         [b' ', next, ..] => matches!(next, b' ' | b'|' | b'\n' | 0xe2),
