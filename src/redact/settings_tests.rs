@@ -135,6 +135,7 @@ fn text_that_is_no_password_stays() {
     for text in [
         "password = getPassword1()",
         "password: String1Type,",
+        "pwd = \"D:\\\\Work2x\\\\Kq7w\"",
         "let password = config.password2;",
         "password=\"$DB_PASSWORD1\"",
         "PASSWORD=${DB_PASS1}",

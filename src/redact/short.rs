@@ -295,6 +295,9 @@ fn is_generated(value: &[u8], name: NameMeaning, any_end: bool) -> bool {
         value.first(),
         Some(b'$' | b'%' | b'/' | b'.' | b'~' | b'@' | b'-' | b'<' | b'{' | b'[')
     ) && (is_call || !is_mixed(value.get(1..).unwrap_or_default()));
+    // A path of Windows.
+    let is_on_drive =
+        matches!(value, [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic());
     (least..=128).contains(&value.len())
         && classes >= 3
         && digits > 0
@@ -306,6 +309,7 @@ fn is_generated(value: &[u8], name: NameMeaning, any_end: bool) -> bool {
         && !(is_call && (!any_end || value.len() >= 24))
         && !ends_code
         && !is_variable
+        && !is_on_drive
         && !secret_heuristics::is_words(value)
         && !secret_heuristics::is_structured(value)
         && !secret_heuristics::is_dated_name(value)
