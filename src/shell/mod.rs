@@ -231,12 +231,13 @@ impl<'a> ShellLexer<'a> {
     }
 
     /// Returns whether the backslash before this character is one in a path of Windows. A shell of
-    /// Unix needs none before a letter or digit inside a word, or before a dot after `.` or `..`.
+    /// Unix needs none before a letter or digit inside a word, or before a dot after `.`, `..` or a
+    /// drive. Models write `\_` for an underscore, but not `\__`.
     fn separates_before(&self, next: char) -> bool {
         let word = self.word.as_ref().map_or("", |word| word.text.as_str());
         match next {
-            '.' => word == "." || word.ends_with(".."),
-            next if next.is_alphanumeric() || next == '_' => {
+            '.' => word == "." || word.ends_with("..") || word.get(1..2) == Some(":"),
+            next if next.is_alphanumeric() || (next == '_' && self.rest.starts_with('_')) => {
                 word.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '_' | '-'))
             }
             _ => false,
@@ -517,6 +518,8 @@ mod tests {
             (r".\gradlew.bat test", r".\gradlew.bat test"),
             (r"C:\py\python.exe ..\..\a.py", r"C:\py\python.exe ..\..\a.py"),
             (r"venv\Scripts\pip .\.x\y", r"venv\Scripts\pip .\.x\y"),
+            (r"cd C:\a\.b\..\c a\__b__", r"cd C:\a\.b\..\c a\__b__"),
+            (r"cat a\_b/\_\_c\_\_.py", "cat a_b/__c__.py"),
             (r"\ls \*.py a\ b a\.b x=\$y", "ls *.py a b a.b x=$y"),
             (r".\gradlew.bat test & C:\a\b.exe", r".\gradlew.bat test ; C:\a\b.exe"),
             (r"\ls a\ b\|c \n", "ls a b|c n"),
