@@ -167,7 +167,7 @@ impl PatchDirectory {
     /// Returns the directory after `cd` to this path.
     fn entered(&self, to: &str) -> Self {
         // A shell would replace such a path.
-        if to.is_empty() || to == "-" || to.starts_with('~') || to.contains(['$', '`', '*', '?']) {
+        if to.is_empty() || to.starts_with(['-', '+', '~']) || to.contains(['$', '`', '*', '?']) {
             return Self::Unknown;
         }
         // A path of Windows may have backslashes.
@@ -345,6 +345,9 @@ mod tests {
             ("cd \"$ROOT\" &&", "?/a.txt"),
             ("cd ~/x &&", "?/a.txt"),
             ("cd - &&", "?/a.txt"),
+            ("cd -2 &&", "?/a.txt"),
+            ("cd +2 &&", "?/a.txt"),
+            ("Set-Location -Path:sub;", "?/a.txt"),
             ("cd &&", "?/a.txt"),
             ("popd &&", "?/a.txt"),
             ("pushd +1 &&", "?/a.txt"),
