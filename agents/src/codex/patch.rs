@@ -203,13 +203,14 @@ impl DirectoryStack {
         let verb = words.next().unwrap_or_default().to_ascii_lowercase();
         let to: Vec<&str> = words.filter(|word| !is_directory_option(word)).collect();
         let next = match (verb.as_str(), to.as_slice()) {
-            ("cd" | "sl" | "set-location", [to]) => self.here.entered(to),
+            ("cd" | "set-location", [to]) => self.here.entered(to),
             ("pushd" | "push-location", [to]) if !to.starts_with(['+', '-']) => {
                 self.pushed.push(self.here.clone());
                 self.here.entered(to)
             }
             ("popd" | "pop-location", []) => self.pushed.pop().unwrap_or(PatchDirectory::Unknown),
-            (verb, _) if changes_directory(verb) => PatchDirectory::Unknown,
+            // In PowerShell, `sl` is `Set-Location`; elsewhere it is Sapling.
+            (verb, _) if verb != "sl" && changes_directory(verb) => PatchDirectory::Unknown,
             _ => return false,
         };
         self.here = next;
@@ -321,6 +322,14 @@ mod tests {
             (format!("apply_patch <<\\EOF\n{patch}\nEOF\ncargo test"), known(None, false)),
             (format!("cat <<'EOF'\napply_patch\n{patch}\nEOF"), None),
             (format!("echo '{patch}' | git apply"), None),
+            // Regression: a command of Sapling was a change of the directory.
+            (
+                format!("sl pull && apply_patch <<'EOF'\n{patch}\nEOF"),
+                Some(ApplyPatchCommand {
+                    directories: vec![PatchDirectory::Unknown],
+                    alone: false,
+                }),
+            ),
         ] {
             assert_eq!(applied(&line, None), expected, "{line}");
         }
@@ -364,7 +373,7 @@ mod tests {
             (r"cd a\ b &&", "a b/a.txt"),
             ("Set-Location sub;", "sub/a.txt"),
             (r"set-location -LiteralPath '.\a b';", "a b/a.txt"),
-            ("sl sub;", "sub/a.txt"),
+            ("sl sub;", "?/a.txt"),
             ("Push-Location sub; Pop-Location;", "a.txt"),
             ("Set-Location $root;", "?/a.txt"),
             ("if (Test-Path x) { Set-Location x };", "?/a.txt"),
