@@ -266,7 +266,9 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
             continue;
         }
         alone = false;
-        if !piped && command.words.iter().any(|word| changes_directory(word)) {
+        // A pipeline of PowerShell has no subshell, and the long names are PowerShell's alone.
+        let changes = |word: &String| changes_directory(word) && (!piped || word.contains('-'));
+        if command.words.iter().any(changes) {
             stack.here = PatchDirectory::Unknown;
         }
     }
@@ -375,6 +377,7 @@ mod tests {
             (r"set-location -LiteralPath '.\a b';", "a b/a.txt"),
             ("sl sub;", "?/a.txt"),
             ("Push-Location sub; Pop-Location;", "a.txt"),
+            ("Push-Location sub | Out-Null;", "?/a.txt"),
             ("Set-Location $root;", "?/a.txt"),
             ("if (Test-Path x) { Set-Location x };", "?/a.txt"),
         ] {
