@@ -318,8 +318,10 @@ fn paths(patch: &str) -> Vec<String> {
 /// or absent. Only the paths of a renamed file differ. git quotes an unusual path.
 fn patched_path(heading: &str) -> Option<String> {
     let after_prefix = |path: &str| path.split_once('/').map(|(_, path)| path.to_owned());
-    if let Some((_, path)) = heading.strip_suffix('"').and_then(|it| it.rsplit_once(" \"")) {
-        return after_prefix(&unquoted(path));
+    if let Some((old, new)) = heading.strip_suffix('"').and_then(|it| it.rsplit_once(" \"")) {
+        let path = unquoted(new);
+        let is_same = old.strip_prefix('"').and_then(|it| it.strip_suffix('"')) == Some(new);
+        return if is_same { Some(path) } else { after_prefix(&path) };
     }
     let middle = heading.len() / 2;
     let new = heading.get(middle..).and_then(|rest| rest.strip_prefix(' '));
@@ -374,6 +376,8 @@ mod tests {
             ("a/a b/c.py b/a b/c.py", Some("a b/c.py")),
             (r#""a/\303\251 \"x\".py" "b/\303\251 \"x\".py""#, Some("é \"x\".py")),
             (r#"a/x.py "b/\303\251.py""#, Some("é.py")),
+            // Regression: without a prefix, the directory was taken for one.
+            (r#""d/\303\251.py" "d/\303\251.py""#, Some("d/é.py")),
             ("x.py x.py", Some("x.py")),
             ("src/x.py src/x.py", Some("src/x.py")),
             ("i/x.py w/x.py", Some("x.py")),
