@@ -148,6 +148,10 @@ pub(super) fn is_relative(path: &str) -> bool {
     !path.starts_with(['/', '\\', '~']) && path.get(1..2) != Some(":")
 }
 
+/// The maximum length of a directory that a command line enters. Longer ones are hardly real, and
+/// to copy them for each command would take quadratic time.
+const MAX_DIRECTORY_BYTES: usize = 4096;
+
 /// The directory in which a patch is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PatchDirectory {
@@ -172,12 +176,14 @@ impl PatchDirectory {
         }
         // A path of Windows may have backslashes.
         let to = to.replace('\\', "/");
-        match self {
-            _ if !is_relative(&to) => Self::Path(to),
-            Self::Session => Self::Path(to),
-            Self::Path(from) => Self::Path(format!("{}/{to}", from.trim_end_matches('/'))),
-            Self::Unknown => Self::Unknown,
-        }
+        let path = match self {
+            Self::Unknown if is_relative(&to) => return Self::Unknown,
+            Self::Path(from) if is_relative(&to) => {
+                format!("{}/{to}", from.trim_end_matches('/'))
+            }
+            _ => to,
+        };
+        if path.len() > MAX_DIRECTORY_BYTES { Self::Unknown } else { Self::Path(path) }
     }
 }
 
@@ -239,9 +245,10 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
     begins.first()?;
     // Whether a group ends before the patch of this number: its changes of the directory may end
     // with it, if it is a subshell, or may depend on a condition.
+    let group_end = line.find([')', '}']).unwrap_or(line.len());
     let has_group = |number: usize| {
         let end = begins.get(number).copied().unwrap_or(line.len());
-        line.get(..end).is_some_and(|before| before.contains([')', '}']))
+        group_end < end
     };
     let commands = shell::split(line);
     let is_patch = |word: Option<&String>| word.is_some_and(|word| is_patch_program(word));
@@ -386,6 +393,16 @@ mod tests {
             let directory = &found.directories[0];
             assert_eq!(place(Some("/w/p"), directory, "a.txt"), expected, "{before}");
             assert_eq!(place(Some("/w/p"), directory, "/a.txt"), "/a.txt");
+        }
+    }
+
+    /// Regression: the time was quadratic.
+    #[test]
+    fn many_changes_of_the_directory_are_followed_in_linear_time() {
+        let patch = "apply_patch '*** Begin Patch\n*** Delete File: a\n*** End Patch'";
+        for change in ["cd a; ", "pushd a; ", "Push-Location a; "] {
+            let found = applied(&(change.repeat(100_000) + patch), None).unwrap();
+            assert_eq!(found.directories, [PatchDirectory::Unknown], "{change}");
         }
     }
 
