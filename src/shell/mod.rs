@@ -413,7 +413,9 @@ impl<'a> ShellLexer<'a> {
                 return;
             }
         }
-        if stdout {
+        // `/dev/stdout` and `/dev/stderr` are the present outputs.
+        let is_stream = self.rest.trim_start_matches([' ', '\t']).starts_with("/dev/std");
+        if stdout && !is_stream {
             self.file_of = Some(self.done.len());
             self.done.push(ShellToken::Redirected { file: String::new(), appends });
         } else if stderr {

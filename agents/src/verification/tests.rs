@@ -1635,6 +1635,8 @@ fn a_filtered_summary_gives_a_verdict_only_if_enough_of_it_is_visible() {
             "failed",
         ),
         ("npx tsc --noEmit >&2; true", "", "passed"),
+        ("npx tsc --noEmit > /dev/stderr; true", "", "passed"),
+        ("cargo test >& /dev/stdout | tail", "test result: FAILED. 1 passed; 1 failed", "failed"),
         ("cargo test >& log; tail -3 log", "test result: FAILED. 1 passed; 1 failed", "failed"),
         ("gofmt -l .", "", "passed"),
         ("gofmt -l .", "a.go", "failed"),
