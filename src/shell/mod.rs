@@ -231,17 +231,19 @@ impl<'a> ShellLexer<'a> {
     }
 
     /// Returns whether the backslash before this character is one in a path of Windows. A shell of
-    /// Unix needs none before a letter or digit inside a word, or before a dot after `.`, `..` or a
-    /// drive. Models write `\_` for an underscore, but not `\__`.
+    /// Unix needs none before a letter or digit inside a word, or before a dot after `.` or `..`.
+    /// Models write `\_` for an underscore, but not `\__`.
     fn separates_before(&self, next: char) -> bool {
         let word = self.word.as_ref().map_or("", |word| word.text.as_str());
-        match next {
-            '.' => word == "." || word.ends_with("..") || word.get(1..2) == Some(":"),
-            next if next.is_alphanumeric() || (next == '_' && self.rest.starts_with('_')) => {
-                word.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '_' | '-'))
-            }
-            _ => false,
-        }
+        let is_windows = word.get(1..2) == Some(":")
+            || [r".\", r"..\"].iter().any(|beginning| word.starts_with(beginning));
+        let separates = match next {
+            '.' => is_windows || word == "." || word.ends_with(".."),
+            '_' => is_windows || self.rest.starts_with('_'),
+            next => next.is_alphanumeric(),
+        };
+        let before = |c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '_' | '-');
+        separates && word.ends_with(before)
     }
 
     fn dollar(&mut self, is_quoted: bool) {
@@ -521,6 +523,7 @@ mod tests {
             (r"C:\py\python.exe ..\..\a.py", r"C:\py\python.exe ..\..\a.py"),
             (r"venv\Scripts\pip .\.x\y", r"venv\Scripts\pip .\.x\y"),
             (r"cd C:\a\.b\..\c a\__b__", r"cd C:\a\.b\..\c a\__b__"),
+            (r"cd .\a\.b\_c C:\_d", r"cd .\a\.b\_c C:\_d"),
             (r"cat a\_b/\_\_c\_\_.py", "cat a_b/__c__.py"),
             (r"\ls \*.py a\ b a\.b x=\$y", "ls *.py a b a.b x=$y"),
             (r".\gradlew.bat test & C:\a\b.exe", r".\gradlew.bat test ; C:\a\b.exe"),
