@@ -220,6 +220,8 @@ fn is_for_one_program(value: &[u8]) -> bool {
     }
     let letters: Vec<u8> = value.iter().copied().filter(u8::is_ascii_lowercase).collect();
     letters.len() == LETTERS
+        // As in `abcd efgh ijkl mnop`, which is an example.
+        && !letters.is_sorted()
         && !secret_heuristics::is_pronounceable(&letters)
         && !secret_heuristics::is_known_password(value)
 }
