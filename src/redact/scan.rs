@@ -34,8 +34,8 @@ enum ScanHint {
 }
 
 struct HintTable {
-    /// The words of all hints, in the order of the rules. Those with the same beginning are tried in
-    /// this order.
+    /// The words of all hints, in the order of the rules. Words that begin alike are tried in this
+    /// order.
     words: Vec<(&'static str, ScanHint)>,
     /// The words by the code of their beginning; those with one code form a list.
     entries: Vec<CodeEntry>,
