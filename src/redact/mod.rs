@@ -9,6 +9,7 @@
 //! text. It finds only what its rules describe: it reduces risk and guarantees nothing.
 
 mod byte_text;
+mod command_hint;
 mod command_secret;
 mod credential;
 mod dotted_token;

@@ -1,14 +1,15 @@
 //! Scans a text: where a hint occurs, the rules of that hint are tried.
 
-use super::command_secret::{self, CommandPlace};
+use super::command_hint::{self, CommandPlace};
 use super::hint_starts::{self, HintStarts};
 use super::program_secret::ProgramPlace;
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
 use super::wrapped_token::{self, JoinedLines};
 use super::{
-    SecretFinding, TextForm, byte_text, credential, dotted_token, kubernetes, named_value,
-    program_secret, query_rows, secret_heuristics, short, unescaped_view, work_counter,
+    SecretFinding, TextForm, byte_text, command_secret, credential, dotted_token, kubernetes,
+    named_value, program_secret, query_rows, secret_heuristics, short, unescaped_view,
+    work_counter,
 };
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -65,7 +66,7 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let programs =
         program_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Program(*place)));
     let commands =
-        command_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Command(*place)));
+        command_hint::HINTS.iter().map(|(word, place)| (*word, ScanHint::Command(*place)));
     let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
     let contexts = surroundings.chain(programs).chain(commands);
     HintTable::of(shapes.chain(names).chain(contexts).chain(escapes).collect())

@@ -85,6 +85,7 @@ fn ten_times_the_text_is_at_most_twelve_times_the_work() {
     let names = named_value::INDICATING_WORDS.iter().map(|(word, _)| (*word).to_owned());
     let around = credential::HINTS.iter().map(|(word, _)| (*word).to_owned());
     let around = around.chain(program_secret::HINTS.iter().map(|(word, _)| (*word).to_owned()));
+    let around = around.chain(command_hint::HINTS.iter().map(|(word, _)| (*word).to_owned()));
     let dashes = "-".repeat(5);
     let others = [
         format!("{dashes}BEGIN {} KEY{dashes}\n", "PRIVATE"),
