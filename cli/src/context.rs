@@ -281,25 +281,25 @@ fn pager(global: &GlobalArgs, environment: &Environment, config: &Config) -> Opt
 /// Sends log events to stderr: those that FORGE_LOG selects, else with `-v` up to level info, with
 /// `-vv` all. Without any of these, none.
 fn set_up_tracing(verbose: u8, environment: &Environment) -> Result<(), CommandError> {
-    use tracing_subscriber::EnvFilter;
+    use tracing_subscriber::filter::Targets;
+    use tracing_subscriber::prelude::*;
     let filter = match (environment.text("FORGE_LOG"), verbose) {
-        (Some(directives), _) => directives.to_owned(),
+        (Some(directives), _) => directives,
         (None, 0) => return Ok(()),
-        (None, 1) => "info".to_owned(),
-        (None, _) => "trace".to_owned(),
+        (None, 1) => "info",
+        (None, _) => "trace",
     };
-    let filter = EnvFilter::try_new(&filter).map_err(|error| {
+    let targets: Targets = filter.parse().map_err(|error| {
         CommandError::invalid(format!("FORGE_LOG is not a filter: '{filter}'"))
             .caused_by(error)
             .hinted("set it to a level such as 'info', or to 'forge_store=debug'")
     })?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .without_time();
     // A subscriber exists already only in tests that run two commands in one process.
-    let _ = subscriber.try_init();
+    let _ = tracing_subscriber::registry().with(lines).with(targets).try_init();
     Ok(())
 }
 
