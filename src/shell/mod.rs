@@ -239,7 +239,7 @@ impl<'a> ShellLexer<'a> {
             || [r".\", r"..\"].iter().any(|beginning| word.starts_with(beginning));
         let separates = match next {
             '.' => is_windows || word == "." || word.ends_with(".."),
-            '_' => is_windows || self.rest.starts_with('_'),
+            '_' => is_windows || matches!(word, "." | "..") || self.rest.starts_with('_'),
             next => next.is_alphanumeric(),
         };
         let before = |c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '_' | '-');
@@ -524,6 +524,7 @@ mod tests {
             (r"venv\Scripts\pip .\.x\y", r"venv\Scripts\pip .\.x\y"),
             (r"cd C:\a\.b\..\c a\__b__", r"cd C:\a\.b\..\c a\__b__"),
             (r"cd .\a\.b\_c C:\_d", r"cd .\a\.b\_c C:\_d"),
+            (r"cd .\_a ..\_b", r"cd .\_a ..\_b"),
             (r"cat a\_b/\_\_c\_\_.py", "cat a_b/__c__.py"),
             (r"\ls \*.py a\ b a\.b x=\$y", "ls *.py a b a.b x=$y"),
             (r".\gradlew.bat test & C:\a\b.exe", r".\gradlew.bat test ; C:\a\b.exe"),
