@@ -252,6 +252,8 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
     };
     let commands = shell::split(line);
     let is_patch = |word: Option<&String>| word.is_some_and(|word| is_patch_program(word));
+    let is_out_null = |word: &String| word.eq_ignore_ascii_case("Out-Null");
+    let is_powershell = commands.iter().any(|it| it.words.first().is_some_and(is_out_null));
     let start = PatchDirectory::from_call(directory);
     let mut stack = DirectoryStack { here: start.clone(), pushed: Vec::new() };
     let mut directories: Vec<PatchDirectory> = Vec::new();
@@ -274,7 +276,9 @@ pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchC
         }
         alone = false;
         // A pipeline of PowerShell has no subshell, and the long names are PowerShell's alone.
-        let changes = |word: &String| changes_directory(word) && (!piped || word.contains('-'));
+        let changes = |word: &String| {
+            changes_directory(word) && (!piped || is_powershell || word.contains('-'))
+        };
         if command.words.iter().any(changes) {
             stack.here = PatchDirectory::Unknown;
         }
@@ -385,6 +389,7 @@ mod tests {
             ("sl sub;", "?/a.txt"),
             ("Push-Location sub; Pop-Location;", "a.txt"),
             ("Push-Location sub | Out-Null;", "?/a.txt"),
+            ("cd sub | Out-Null;", "?/a.txt"),
             ("Set-Location $root;", "?/a.txt"),
             ("if (Test-Path x) { Set-Location x };", "?/a.txt"),
         ] {
