@@ -411,7 +411,10 @@ fn written(text: &str, voice: TextAuthor) -> Option<usize> {
         return by_client.then_some(text.len());
     };
     let mut after = begin.get(at + closing.len()..)?;
-    let is_quoted = !tag.contains('-') || !after.trim().is_empty();
+    let has_words = |it: &str| !it.trim().is_empty() && !opens(it.trim_start(), tag);
+    let is_quoted = !tag.contains('-')
+        || !after.trim().is_empty()
+        || begin.get(..at)?.split(&closing).skip(1).any(has_words);
     if voice == TextAuthor::Person && MACHINE.contains(tag) && is_quoted {
         // The client also names a person as the author of a scheduled task or of an event, but a
         // person may quote one and continue.
@@ -621,6 +624,7 @@ mod tests {
             "<scheduled-task name=\"daily\" file=\"/w/SKILL.md\">\nThis is an automated run",
             "<scheduled-task name=\"daily\">\nRun the report.\n</scheduled-task>",
             "<ci-monitor-event>\nCI failed\n</ci-monitor-event>",
+            "<ci-monitor-event>a</ci-monitor-event>\n<ci-monitor-event>b</ci-monitor-event>",
             "<create-pr-command>\nCreate a pull request.\n</create-pr-command>\n",
             "<task-notification>\n<task-id>b</task-id></task-notification>",
         ] {
@@ -631,6 +635,7 @@ mod tests {
         for text in [
             "<ci-monitor-event>CI failed</ci-monitor-event>\nwhy do I see this?",
             "<teammate-message teammate_id=\"lead\">hi</teammate-message>\nwhy do I see this?",
+            "<ci-monitor-event>a</ci-monitor-event>\nnot\n<ci-monitor-event>b</ci-monitor-event>",
             "<channel>general</channel>",
         ] {
             assert_eq!(typed(text, TextAuthor::Person), Some((0..text.len(), false)), "{text}");
