@@ -215,8 +215,8 @@ impl ShellParser {
                 let condition = Some(Box::new(self.list()));
                 ShellNode::Loop { condition, body: Box::new(self.body()) }
             }
-            // In PowerShell, `select` is a program with options.
-            "for" | "select" if !self.keyword_at(self.at + 1).starts_with('-') => {
+            // In PowerShell, `select` is a program.
+            "for" | "select" if self.keyword() == "for" || self.keyword_at(self.at + 2) == "in" => {
                 // A word of the list may be called `do`.
                 if self.keyword_at(self.at + 2) == "in" {
                     while !matches!(self.tokens.get(self.at), None | Some(ShellToken::End)) {

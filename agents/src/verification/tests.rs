@@ -33,6 +33,8 @@ fn known_commands_are_found_at_any_position() {
         ("uv run ruff check .", "ruff check"),
         ("mise run fmt && mise run lint", "mise run lint"),
         ("mise run lint; mise run test:ci", "mise run lint, mise run test:ci"),
+        ("gci | select Name, Length; cargo test", "cargo test"),
+        ("select it in a b; do cargo test; done; npm test", "cargo test, npm test"),
         ("cmake --build out", "cmake --build"),
         ("bash -lc \"cargo test\"", "cargo test"),
         ("sh -c 'cd a && make test'", "make test"),
