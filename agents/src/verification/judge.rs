@@ -302,6 +302,9 @@ impl CheckJudge<'_> {
             }
         }
         let each = decisions.into_iter().zip(checks).enumerate();
+        // Whether the line certainly came to this check.
+        let reached =
+            |check: usize| first.as_ref().is_none_or(|left| left.outcomes_of(check) & NOT_RUN == 0);
         let status = |(check, (decision, place)): (usize, (CheckDecision, &PlacedCheck))| {
             let status = decision.unwrap_or(Some("unknown"));
             match status {
@@ -310,7 +313,9 @@ impl CheckJudge<'_> {
                 Some("failed") if place.call.detached && !self.counted(check, place) => {
                     Some("unknown")
                 }
-                Some("failed" | "unknown") if self.never_ran(check, place) => Some("error"),
+                Some("failed" | "unknown") if self.never_ran(check, place, reached(check)) => {
+                    Some("error")
+                }
                 Some("passed") if self.may_not_have_run(check, place) => Some("unknown"),
                 status => status,
             }
@@ -319,13 +324,13 @@ impl CheckJudge<'_> {
     }
 
     /// Whether the output says that the check could not be run.
-    fn never_ran(&self, check: usize, place: &PlacedCheck) -> bool {
+    fn never_ran(&self, check: usize, place: &PlacedCheck, reached: bool) -> bool {
         let alone = self.plan.checks.len() == 1;
         let failing = place.call.summary.map_or("", |summary| summary.failing);
         let through = OutputVisibility::through(&place.filters, self.lines.len(), &[failing]);
         let ends = through.end && self.visible.end;
         place.file.is_none()
-            && runner_failure::says_not_started(&place.call, self.lines, alone, ends)
+            && runner_failure::says_not_started(&place.call, self.lines, alone, ends, reached)
             && !self.counted(check, place)
     }
 

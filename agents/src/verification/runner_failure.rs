@@ -56,11 +56,6 @@ static FAILURES: &[RunnerFailure] = &[
         r"^sudo: (?:a password is required|a terminal is required|\S+: command not found)",
     ),
     says(NODE, r#"^npm (?:ERR!|error) [Mm]issing script: "?{}(?:"|$)"#),
-    // The package with the tool could not be downloaded.
-    says(
-        &["npx"],
-        r"^npm (?:ERR!|error) code (?:ENOTFOUND|EAI_AGAIN|E[45]\d\d|ECONN[A-Z]+|ETIMEDOUT|ENOTCACHED|EACCES|EPERM|EROFS)$",
-    ),
     says(&["node"], r#"^Missing script: "{}""#),
     says(
         &["node", "tsx"],
@@ -204,6 +199,9 @@ const UNKNOWN_OPTIONS: &str = r#"^error: (?:unexpected argument|unknown option|U
 
 /// What programs that choose the version of a tool say if there is none.
 const NO_VERSION: &str = r"^(?:rbenv|pyenv|nodenv|goenv|jenv): version [`'‘]|^xcrun: error: invalid active developer path|^xcode-select: (?:error|note): |^Python was not found; run without arguments ";
+
+/// What npm prints if the package with the tool could not be downloaded.
+const NO_PACKAGE: &str = r"^npm (?:ERR!|error) code (?:ENOTFOUND|EAI_AGAIN|E[45]\d\d|ECONN[A-Z]+|ETIMEDOUT|ENOTCACHED|EACCES|EPERM|EROFS)$";
 
 /// What Jest and Vitest print if there are no tests.
 const NO_TESTS_FOUND: &str =
@@ -377,8 +375,16 @@ fn any_name(message: &'static str) -> Option<Arc<Regex>> {
 /// Returns whether the output says that a runner, or the tool itself, could not run the check. A
 /// message without the name of the check counts only in the first lines, and only if the command
 /// line has no other check (`alone`). Unless the end with the summary is visible (`ends`), a
-/// program under test may have printed a message about an option.
-pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool, ends: bool) -> bool {
+/// program under test may have printed a message about an option. Unless the line certainly came
+/// to the check (`reached`), a program before it may have printed a message about a package or a
+/// version.
+pub(super) fn says_not_started(
+    call: &CheckCall,
+    lines: &[&str],
+    alone: bool,
+    ends: bool,
+    reached: bool,
+) -> bool {
     let own = call.name.split(' ').next().unwrap_or_default();
     let first = call.call.split(' ').next().unwrap_or_default();
     let any_of = |names: &[&str]| {
@@ -406,8 +412,10 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool, en
     let options = call.summary.filter(|_| ends).map(|_| (UNKNOWN_OPTIONS, &names));
     // A script with more output went on without the tool.
     let ended = call.summary.is_some() || filled.clone().count() <= FIRST_LINES;
-    let version = ended.then_some((NO_VERSION, &names));
-    let mut known = known.chain([(UNKNOWN_OPTION, &programs)]).chain(version).chain(options);
+    let version = (reached && ended).then_some((NO_VERSION, &names));
+    let package = (reached && is_run_by(call, &["npx"])).then_some((NO_PACKAGE, &names));
+    let known = known.chain([(UNKNOWN_OPTION, &programs)]).chain(version);
+    let mut known = known.chain(package).chain(options);
     known.any(|(message, names)| {
         let named = message.contains("{}");
         if !named && !alone {
@@ -453,7 +461,7 @@ mod tests {
             Regex::new(&pattern).unwrap()
         };
         assert!(compiled(NOT_FOUND[0]).is_match("sh: 1: a: not found"));
-        let general = [UNKNOWN_OPTION, UNKNOWN_OPTIONS, NO_VERSION];
+        let general = [UNKNOWN_OPTION, UNKNOWN_OPTIONS, NO_VERSION, NO_PACKAGE];
         for message in NOT_FOUND.into_iter().chain(general) {
             compiled(message);
             assert!(any_name(message).is_some(), "{message}");
