@@ -186,7 +186,7 @@ const NOT_FOUND: [&str; 7] = [
     r"^(?:\S*sh: (?:line )?(?:\d+: )?)?(?:\S*/)?{}: (?:(?:command )?not found|No such file or directory|Permission denied)$",
     r"^-?(?:\S*/)?(?:ba|da|k|z)?sh: (?:\S+ \d+ ?: )?{} ?: \S",
     r"^(?:\S*sh|\(eval\)):(?:\d+:)? (?:command not found|no such file or directory|permission denied): (?:\S*/)?{}$",
-    r"^fish: Unknown command: {}$|exec: .{}.: executable file not found in ",
+    r"^fish: Unknown command: {}$|^(?:\S.*)?exec: .{}.: executable file not found in ",
     r"^'?{}'?(?: is not recognized as | ?: The term )|\| The term '{}' is not recognized as ",
     r": ObjectNotFound: \({}:String\) \[\], CommandNotFoundException|^{} ?: .*[/\\]{}\.ps1\b",
     r"^(?:timeout|gtimeout|env|nice|nohup|stdbuf|setsid|xargs|time|pyenv|rbenv): (?:failed to run command |cannot run )?['‘]?(?:\S*/)?{}['’]?: (?:No such file or directory|command not found)$",

@@ -1288,6 +1288,12 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
             "x: exec: \"pytest\": executable file not found in $PATH",
             "error",
         ),
+        (
+            "go test -v | head -2",
+            0,
+            "=== RUN   TestA\n    a.go:3: exec: \"go\": executable file not found in $PATH",
+            "unknown",
+        ),
         ("pytest", 1, "pytest: The term 'pytest' is not recognized as a name of a cmdlet", "error"),
         ("python -m pytest", 9009, "Python was not found; run without arguments to x", "error"),
         // A wrong option
