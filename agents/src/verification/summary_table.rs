@@ -223,7 +223,7 @@ summaries! {
         ..summary(
             &[
                 (r"^[1-9]\d* issues:$", Failed),
-                (r"^\S+\.go:\d+(?::\d+: |: (?:File is not |line is )).*\([a-z]+\)$", Failed),
+                (r"^\S+\.go:\d+(?::\d+: |: (?:File is not |line is )).* \([a-z]+\)$", Failed),
                 (r"^0 issues\.?$", Passed(Run)),
             ],
             "0 issues.",

@@ -1032,6 +1032,7 @@ fn the_last_lines_of_more_tools_tell_their_verdict() {
         ("deno fmt --check | tail -1", "error: Found 1 not formatted file in 3 files", "failed"),
         ("golangci-lint run | tail -1", "a.go:12: line is 130 characters (lll)", "failed"),
         ("golangci-lint run | tail -1", "a.go:1: File is not `gofmt`-ed (gofmt)", "failed"),
+        ("golangci-lint run | tail -1", "a.go:1:2: see open(name)", "unknown"),
         ("dart analyze | head -1", "  error • Bad key • pubspec.yaml:3:1 • bad", "failed"),
         ("make test | tail", "a.go:4: closing (graceful)\nok  \ta\t0.1s", "passed"),
         ("make test | tail -1", "Waiting for the database....Failed", "unknown"),
