@@ -198,8 +198,10 @@ pub(super) fn shown_type(data: &str) -> Option<&'static str> {
 /// Returns the type and the data in base64 of an address that contains them, perhaps as another
 /// such address.
 pub(super) fn data_of(address: &str) -> Option<(&str, &str)> {
-    let last = address.rsplit(DATA).next().filter(|_| address.starts_with(DATA))?;
-    last.split_once(";base64,")
+    let (before, last) = address.split_at(address.rfind(DATA)?);
+    // A drawing that is written as text may contain an image.
+    let is_whole = before.is_empty() || before.starts_with(DATA) && before.ends_with(";base64,");
+    last[DATA.len()..].split_once(";base64,").filter(|_| is_whole)
 }
 
 /// Returns an address with the type that its data show, if it contains them.

@@ -555,6 +555,7 @@ fn an_image_of_another_api_gets_the_form_of_the_thread() {
         json!({"type": "file", "data": "AAAA", "mediaType": "audio/mpeg"}),
         json!({"type": "file", "url": "https://example.org/a.html"}),
         json!({"type": "image", "url": "https://example.org/a.png", "alt": "cat"}),
+        json!({"type": "image", "url": "data:image/svg+xml,<image href='data:image/png;base64,AA=='/>"}),
     ] {
         let (out, _) = sanitized("anthropic", &[says(&kept), used.clone(), result(json!("r"))]);
         assert_eq!(out[0]["content"][0]["text"], kept.to_string());
