@@ -307,17 +307,23 @@ pub(super) fn list_calls(object: &mut RawObject<'_>) -> bool {
 }
 
 /// Returns whether a message has calls in the field `toolCalls`. An empty list, or calls together
-/// with their results, are no such calls: programs add them to messages of any API for display.
+/// with their results, are no such calls: programs add them to messages of any API for display. The
+/// AI SDK has the results of a step in `toolResults`.
 pub(super) fn has_camel_calls(object: &RawObject<'_>) -> bool {
     let Some(given) = object.get("toolCalls") else { return false };
     let listed = calls_as_list(given);
     let entries = list(listed.as_deref().unwrap_or(given)).unwrap_or_default();
-    let has_result = |entry: &str| {
-        RawObject::parse(entry)
-            .is_some_and(|entry| RESULTS.iter().any(|name| entry.get(name).is_some()))
+    let has_result = |entry: &RawObject<'_>| {
+        RESULTS.iter().chain(&["error"]).any(|name| entry.get(name).is_some())
     };
-    entries.iter().any(|entry| call(entry).is_some())
-        && !entries.iter().any(|entry| has_result(entry))
+    let is_shown = |entry: &str| {
+        RawObject::parse(entry).is_some_and(|entry| {
+            has_result(&entry) || entry.object("function").is_some_and(|tool| has_result(&tool))
+        })
+    };
+    object.list("toolResults").is_none_or(|results| results.is_empty())
+        && entries.iter().any(|entry| call(entry).is_some())
+        && !entries.iter().any(|entry| is_shown(entry))
 }
 
 /// Returns whether a message has a legacy call in the field `functionCall`.

@@ -467,10 +467,18 @@ fn calls_in_a_field_in_camel_case_are_kept() {
     assert_eq!(faults[1], "message 1: a call without a result a: a result is inserted");
     // What programs add to display it is no call without a result.
     let shown = json!([{"id": "a", "name": "f", "args": {}, "result": "r"}]);
-    for given in [json!([]), json!({}), json!("[]"), json!(false), json!(["f"]), shown] {
+    let failed = json!([{"id": "a", "name": "f", "args": {}, "error": "e"}]);
+    let inner = json!([{"id": "a", "function": {"name": "f", "arguments": "{}", "result": "r"}}]);
+    let nothing = [json!([]), json!({}), json!("[]"), json!(false), json!(["f"])];
+    for given in nothing.into_iter().chain([shown, failed, inner]) {
         let whole = [user("hi"), json!({"role": "assistant", "content": "x", "toolCalls": given})];
         assert_eq!(sanitized("plain", &whole), (whole.to_vec(), Vec::new()));
     }
+    let results = json!([{"toolCallId": "a", "result": "r"}]);
+    let step =
+        json!({"role": "assistant", "content": "x", "toolCalls": [flat], "toolResults": results});
+    let whole = [user("hi"), step];
+    assert_eq!(sanitized("plain", &whole), (whole.to_vec(), Vec::new()));
     let asks = json!({"role": "assistant", "functionCall": {"name": "f", "arguments": "{}"}});
     let (out, _) = sanitized("openai_chat", &[user("hi"), asks]);
     assert_eq!(out[1]["function_call"]["name"], "f");
