@@ -2,6 +2,7 @@
 
 use super::blocks::replace_blocks;
 use super::image_block::ImageForm;
+use super::openai_chat::has_camel_calls;
 use super::{CheckedMessage, MessageFormat, is_block, is_typed, typed, typed_text};
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::message_format::MessageProblem;
@@ -22,8 +23,7 @@ pub(super) fn lost_role(
             Some(("role", "tool"))
         }
         MessageFormat::Plain | MessageFormat::OpenaiChat
-            if has("tool_calls")
-                || object.list("toolCalls").is_some_and(|calls| !calls.is_empty()) =>
+            if has("tool_calls") || has_camel_calls(object) =>
         {
             Some(("role", "assistant"))
         }

@@ -142,6 +142,10 @@ fn an_unknown_form_is_refused_with_a_description() {
             vec![user("hi"), json!({"content": "hi", "toolCalls": []})],
             "1: content without a known role or type",
         ),
+        (
+            vec![user("hi"), json!({"content": "hi", "toolCalls": ["search"]})],
+            "1: content without a known role or type",
+        ),
         // A text among messages may be one of them.
         (vec![user("hi"), user("x"), json!("hello")], "2: content without a known role"),
         // Most of it has no known form.
