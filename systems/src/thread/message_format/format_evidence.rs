@@ -95,7 +95,7 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
         return FormatEvidence::Strong(MessageFormat::OpenaiChat);
     }
     let calls = || ["function_call", "tool_calls"].iter().any(|name| object.has(name));
-    if role == "function" || has_camel_call(object) || calls() {
+    if role == "function" || may_call && has_camel_call(object) || calls() {
         // The fields may be null beside blocks in another format.
         return match found {
             FormatEvidence::Strong(form) => FormatEvidence::Weak(form),
@@ -211,6 +211,7 @@ mod tests {
             (r#"{"role":"assistant","content":"hi","functionCall":null}"#, FormatEvidence::Any),
             (r#"{"role":"assistant","content":"hi","functionCall":{}}"#, FormatEvidence::Any),
             (r#"{"role":"user","content":"hi","toolCalls":[{"name":"f"}]}"#, FormatEvidence::Any),
+            (r#"{"role":"user","content":"hi","functionCall":{"name":"f"}}"#, FormatEvidence::Any),
             (
                 r#"{"role":"assistant","content":"hi","toolCalls":[{"name":"f","result":"r"}]}"#,
                 FormatEvidence::Any,
