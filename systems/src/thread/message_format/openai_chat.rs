@@ -385,7 +385,7 @@ fn joined_pieces(entries: &[&str]) -> Option<Vec<String>> {
 
 /// Returns an entry of `tool_calls` with these arguments after its own; `None` if nothing changes.
 fn with_more_arguments(json: &str, more: &str) -> Option<String> {
-    if more.is_empty() {
+    if more.trim().is_empty() {
         return None;
     }
     let mut entry = RawObject::parse(json)?;

@@ -432,6 +432,10 @@ fn calls_that_a_program_collected_from_a_stream_are_kept() {
     let mut given = given;
     given[0]["function"]["arguments"] = json!("{}");
     assert_eq!(sanitized("openai_chat", &history(json!(given))).0, out);
+    // White space does not replace it.
+    let blank = json!([right[1], piece(1, "\n")]);
+    let (kept, _) = sanitized("openai_chat", &[user("hi"), asks(blank), tool("b", "rb")]);
+    assert_eq!(kept[1], asks(json!([right[1]])));
     let (out, _) = sanitized("openai_chat", &history(json!({"0": right[0], "1": right[1]})));
     assert_eq!(out, history(json!(right)));
     // A call by its id would get another id, so its result would not belong to it.
