@@ -378,16 +378,20 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     }
     let from = end + if glued { spaces } else { 0 };
     let quotes = run(text, from, 4, is_quote);
-    // An empty argument: `-N "" -f FILE`.
+    let is_bare = |byte: u8| byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte);
+    // An empty argument: `-N "" -f FILE`. Doubled quotes may be around a password: `""SECRET""`.
     let opened = text.get(from..from + quotes)?;
-    if ["\"\"", "''", "\"\\\""].iter().any(|empty| byte_text::contains(opened, empty.as_bytes())) {
+    let is_around = !opened.ends_with(b"\\")
+        && text.get(from + quotes).is_some_and(|next| is_bare(*next) && !b",.".contains(next));
+    let is_empty =
+        ["\"\"", "''", "\"\\\""].iter().any(|empty| byte_text::contains(opened, empty.as_bytes()));
+    if is_empty && !is_around {
         return None;
     }
     // A sentence may contain the same words.
     let is_prose = quotes == 0 && (flag.ends_with(b"by ") || flag.ends_with(b"password "));
     let from = from + quotes;
     let quote = text.get(from - 1).copied().filter(|byte| quotes > 0 && is_quote(*byte));
-    let is_bare = |byte: u8| byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte);
     let (length, is_quoted) = password_length(text, from, quote, is_bare);
     let range = from..from + length;
     let password = text.get(range.clone())?;

@@ -404,6 +404,8 @@ fn passwords_of_more_commands_calls_and_protocols_are_found() {
         "mkpasswd -m sha-512 {}",
         "ssh-keygen -t rsa -b 4096 -N \"{}\" -f key",
         "ssh-keygen \\\n  -t rsa -N \"{}\" -f key",
+        "cmd /c \"sshpass -p \"\"{}\"\" ssh me@host.test\"",
+        "EXEC('CREATE USER me IDENTIFIED BY ''{}''')",
         "security create-keychain -p {} build.keychain",
         "security set-key-partition-list -S apple: -k {} build.keychain",
         "skopeo login -u me -p {} host.test",
@@ -650,6 +652,7 @@ fn a_quoted_value_is_found_in_json_too() {
         "compass = N45E12",
         "ssh-keygen -t ed25519 -N \"\" -f id1x",
         "ssh-keygen -t rsa -N '' -f id2x -C 'me'",
+        "ssh-keygen -t rsa -N ''\nssh-copy-id me2x@host3y",
     ] {
         let json = serde_json::json!({ "out": text }).to_string();
         assert_eq!(Redactor::new().clean(&json, TextForm::Json), json);
