@@ -229,8 +229,8 @@ impl NameCursor<'_> {
 
     /// Skips what is before a literal: `Some("...")`, `<<"...">>`, `<![CDATA[...`, a line end, the
     /// `**` after a bold name, or the beginning of a block in YAML.
-    pub(super) fn wrapper(&mut self) {
-        if self.line_before_quote() || self.constructors() {
+    pub(super) fn wrapper(&mut self, may_end_line: bool) {
+        if may_end_line && self.line_before_quote() || self.constructors() {
             return;
         }
         if self.skip(b"<![CDATA[") {

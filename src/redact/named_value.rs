@@ -244,7 +244,9 @@ pub(super) fn value_after(
     // A type may come between the name and its value: `token: &str = "..."`.
     cursor.declared_type();
     let in_map = colon && !spaced && cursor.skip(b"[");
-    cursor.wrapper();
+    // In a list with a line for each element, the next element is no value.
+    let may_end_line = !listed || is_flag || is_first_argument(text, name_start);
+    cursor.wrapper(may_end_line);
     cursor.literal_prefix();
     let quoted = cursor.quote();
     if in_tuple && !quoted {
@@ -299,6 +301,20 @@ fn is_argument_of_setter(text: &[u8], name: usize) -> bool {
     let length = call.iter().rev().take_while(is_of_name).count();
     let function = call.get(call.len() - length..).unwrap_or_default();
     SETTERS.iter().any(|known| function.eq_ignore_ascii_case(known))
+}
+
+/// Returns whether a name is the first argument of a call. Line ends may come before it.
+fn is_first_argument(text: &[u8], name: usize) -> bool {
+    const MOST: usize = 48;
+    let mut before = text.get(name.saturating_sub(MOST)..name).unwrap_or_default();
+    loop {
+        before = before.trim_ascii_end();
+        let signs = before.iter().rev().take_while(|byte| b"\"'`\\".contains(byte)).count();
+        before = before.get(..before.len() - signs).unwrap_or_default().trim_ascii_end();
+        let escape = [&b"\\n"[..], b"\\r", b"\\t"].into_iter().find(|it| before.ends_with(it));
+        let Some(escape) = escape else { return before.ends_with(b"(") };
+        before = before.get(..before.len() - escape.len()).unwrap_or_default();
+    }
 }
 
 /// Returns whether a name is that of a function whose argument is no secret, but says which secret

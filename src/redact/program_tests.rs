@@ -697,6 +697,8 @@ fn a_password_is_found_in_the_assignments_of_more_languages() {
     ] {
         assert_removed(&template.replace("{}", secret), secret);
     }
+    let key = noise(992, 32);
+    assert_removed(&format!("os.environ.setdefault(\n    \"API_KEY\",\n    \"{key}\",\n)"), &key);
     let encoded = "VnE4clQybVp4NEtw";
     assert_removed(&format!("dn: cn=me\nuserPassword:: {encoded}\nsn: me\n"), encoded);
     for text in [
@@ -713,6 +715,7 @@ fn a_password_is_found_in_the_assignments_of_more_languages() {
         "<td>password</td><td>string</td>",
         "<dt>Password</dt>\n<dd>See RFC2617</dd>",
         "<td>password</td><td>password2x_field</td>",
+        "\"KEM\",\n    \"MLKEM768X25519PrivateKey\",\n    \"MLKEM768X25519PublicKey\",\n",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }
