@@ -40,7 +40,7 @@ pub(super) enum CommandPlace {
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 305] = [
+pub(super) const HINTS: [(&str, CommandPlace); 306] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -127,6 +127,8 @@ pub(super) const HINTS: [(&str, CommandPlace); 305] = [
     ("mật khẩu", CommandPlace::Label),
     ("kata sandi", CommandPlace::Label),
     ("ωδικός πρόσβασης", CommandPlace::Label),
+    // Also the word for any code: the value must look generated.
+    ("ωδικός", CommandPlace::SentencePart),
     ("पासवर्ड", CommandPlace::Label),
     ("كلمة المرور", CommandPlace::Label),
     ("كلمة السر", CommandPlace::Label),

@@ -539,6 +539,7 @@ fn a_password_in_prose_of_other_forms_and_languages_is_found() {
         "Lozinka: {}\n",
         "Mật khẩu: {}\n",
         "Κωδικός πρόσβασης: {}\n",
+        "Κωδικός: {}\n",
         "Şifre: {}\n",
         "كلمة المرور: {}\n",
         "סיסמה: {}\n",
