@@ -136,6 +136,8 @@ fn text_that_is_no_password_stays() {
         "password = getPassword1()",
         "password: String1Type,",
         "pwd = \"D:\\\\Work2x\\\\Kq7w\"",
+        "PWD=D:/Work2x/Kq7w",
+        "{\"pwd\": \"C:/dev/app1\"}",
         "let password = config.password2;",
         "password=\"$DB_PASSWORD1\"",
         "PASSWORD=${DB_PASS1}",

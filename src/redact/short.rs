@@ -297,9 +297,6 @@ fn is_generated(value: &[u8], name: NameMeaning, any_end: bool) -> bool {
         value.first(),
         Some(b'$' | b'%' | b'/' | b'.' | b'~' | b'@' | b'-' | b'<' | b'{' | b'[')
     ) && (is_call || !is_mixed(value.get(1..).unwrap_or_default()));
-    // A path of Windows.
-    let is_on_drive =
-        matches!(value, [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic());
     (least..=128).contains(&value.len())
         && classes >= 3
         && digits > 0
@@ -311,12 +308,17 @@ fn is_generated(value: &[u8], name: NameMeaning, any_end: bool) -> bool {
         && !(is_call && (!any_end || value.len() >= 24))
         && !ends_code
         && !is_variable
-        && !is_on_drive
+        && !is_on_drive(value)
         && !secret_heuristics::is_words(value)
         && !secret_heuristics::is_structured(value)
         && !secret_heuristics::is_dated_name(value)
         && !secret_heuristics::is_known_password(value)
         && !has_word_parts(value)
+}
+
+/// Returns whether a value is a path of Windows.
+fn is_on_drive(value: &[u8]) -> bool {
+    matches!(value, [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic())
 }
 
 /// Returns whether a value has letters of both cases and digits, forms no words, and has at most
@@ -457,6 +459,7 @@ fn is_code(value: &[u8]) -> bool {
     let is_long = value.len() >= 12 && (is_mixed(value) || changes_case_often(value));
     is_variable && !(rest.len() >= 8 && is_mixed(rest) && !rest.contains(&b'.'))
         || is_number
+        || is_on_drive(value)
         || inside(b'=') && !value.ends_with(b"=") && !is_long
         || !is_long && (has_parts(b'.') || has_parts(b'/') || has_parts(b':'))
         || byte_text::contains(value, b"${")
