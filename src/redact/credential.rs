@@ -33,7 +33,7 @@ pub(super) enum CredentialKind {
 }
 
 /// Lower-case texts next to which there may be a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 62] = [
+pub(super) const HINTS: [(&str, CredentialKind); 64] = [
     ("bearer ", CredentialKind::Bearer),
     ("bearer, ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
@@ -91,6 +91,8 @@ pub(super) const HINTS: [(&str, CredentialKind); 62] = [
     ("values(", CredentialKind::Rows),
     ("values\n", CredentialKind::Rows),
     ("values\\n", CredentialKind::Rows),
+    ("values\r\n", CredentialKind::Rows),
+    ("values\\r\\n", CredentialKind::Rows),
     ("kind: secret", CredentialKind::Kubernetes),
     ("kind\":\"secret\"", CredentialKind::Kubernetes),
     ("kind\": \"secret\"", CredentialKind::Kubernetes),

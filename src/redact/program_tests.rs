@@ -460,6 +460,7 @@ fn a_value_in_a_row_of_a_query_is_found_by_the_name_of_its_column() {
         "INSERT INTO users (name, password) VALUES ('bob', '{}');",
         "insert into `users` (`id`, `password`) values (1, 'k9'), (2, '{}'), (3, '{}')",
         "INSERT INTO users(\"email\", \"pwd\")\n  VALUES\n  ('a@b.c', '{}'),\n  ('d@e.f', '{}');",
+        "INSERT INTO users (name, pwd)\r\nVALUES\r\n('bob', '{}'),\r\n('eve', '{}');",
     ] {
         assert_removed(&template.replace("{}", secret), secret);
     }

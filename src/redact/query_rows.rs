@@ -53,8 +53,8 @@ pub(super) fn find(text: &[u8], start: usize, end: usize) -> Vec<SecretFinding> 
 /// certainly passwords. The text ends after the list of columns.
 fn columns(before: &[u8]) -> Vec<(usize, &'static str, bool)> {
     let mut list = before.trim_ascii_end();
-    while let Some(rest) = list.strip_suffix(b"\\n") {
-        list = rest.trim_ascii_end();
+    while list.ends_with(b"\\n") || list.ends_with(b"\\r") {
+        list = list.get(..list.len() - 2).unwrap_or_default().trim_ascii_end();
     }
     let Some(list) = list.strip_suffix(b")") else { return Vec::new() };
     let Some(open) = list.iter().rposition(|byte| *byte == b'(') else { return Vec::new() };
@@ -102,8 +102,9 @@ fn space(text: &[u8], at: usize) -> usize {
     let mut length = 0;
     loop {
         let spaces = run(text, at + length, 64, |byte| byte.is_ascii_whitespace());
-        let is_escape =
-            text.get(at + length + spaces..).is_some_and(|rest| rest.starts_with(b"\\n"));
+        let is_escape = text
+            .get(at + length + spaces..)
+            .is_some_and(|rest| rest.starts_with(b"\\n") || rest.starts_with(b"\\r"));
         length += spaces + if is_escape { 2 } else { 0 };
         if !is_escape || length > 128 {
             return length;
