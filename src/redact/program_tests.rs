@@ -452,6 +452,22 @@ fn passwords_of_more_commands_calls_and_protocols_are_found() {
     }
 }
 
+/// Regression: a part of the quote after the password was removed, and the JSON was broken.
+#[test]
+fn quotes_around_an_argument_that_are_escaped_twice_stay() {
+    let secret = "Vq8rT2mZx4Kp";
+    for (text, removed) in [
+        (format!("hashpw(\"{secret}\", salt)"), secret),
+        (format!("requests.get(u, auth=(\"me\", \"{secret}\"))"), secret),
+        ("pymysql.connect(host=\"h\", user=\"me\", db=\"my_db1x\")".to_owned(), "no secret"),
+    ] {
+        let json = serde_json::json!({ "out": text }).to_string();
+        let json = serde_json::json!({ "out": json }).to_string();
+        let clean = Redactor::new().clean(&json, TextForm::Json).into_owned();
+        assert_eq!(clean, json.replace(removed, "[redacted:password]"));
+    }
+}
+
 /// Regression: the name of a value in a row of a query is far before it, and the value stayed.
 #[test]
 fn a_value_in_a_row_of_a_query_is_found_by_the_name_of_its_column() {
