@@ -28,6 +28,11 @@ pub(super) fn code_of(text: &[u8]) -> usize {
     byte(0) << (2 * BITS) | byte(1) << BITS | byte(2)
 }
 
+/// Returns the code of the fourth byte of a text.
+pub(super) fn fourth_code(text: &[u8]) -> Option<u8> {
+    text.get(3).map(|byte| low(*byte) as u8)
+}
+
 /// Returns the codes that a text can have where this word begins: several if the word is shorter
 /// than three bytes.
 pub(super) fn codes(word: &str) -> Range<usize> {

@@ -50,6 +50,8 @@ struct HintTable {
 struct CodeEntry {
     /// The number of the word.
     word: u16,
+    /// The code of its fourth byte, if it has one. Most words with the same code differ there.
+    fourth: Option<u8>,
     /// The number of entries up to the next one with this code; 0 if this is the last one.
     next: u16,
 }
@@ -80,7 +82,8 @@ impl HintTable {
         // The entry made last is the first one of its list.
         for (number, (word, _)) in words.iter().enumerate().rev() {
             for first in &mut first_of_code[hint_starts::codes(word)] {
-                entries.push(CodeEntry { word: short(number), next: *first });
+                let fourth = hint_starts::fourth_code(word.as_bytes());
+                entries.push(CodeEntry { word: short(number), fourth, next: *first });
                 *first = short(entries.len());
             }
         }
@@ -93,12 +96,10 @@ impl HintTable {
         let entry = |place: u16| self.entries.get(usize::from(place).checked_sub(1)?);
         let first = entry(self.first_of_code[hint_starts::code_of(text)]);
         let of_code = std::iter::successors(first, move |last| entry(last.next));
-        of_code.map(|entry| self.words[usize::from(entry.word)]).filter(|(word, _)| {
-            let Some((last, begin)) = word.as_bytes().split_last() else { return false };
-            let length = begin.len();
-            // Most words with the same code differ in the last byte.
-            text.get(length).is_some_and(|byte| byte.eq_ignore_ascii_case(last))
-                && text.get(..length).is_some_and(|it| it.eq_ignore_ascii_case(begin))
+        let fourth = hint_starts::fourth_code(text);
+        let alike = of_code.filter(move |entry| entry.fourth.is_none() || entry.fourth == fourth);
+        alike.map(|entry| self.words[usize::from(entry.word)]).filter(|(word, _)| {
+            text.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word.as_bytes()))
         })
     }
 }
