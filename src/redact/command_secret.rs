@@ -6,6 +6,7 @@ use super::command_hint::{CommandPlace, SECURE};
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
 use super::{SecretFinding, byte_text, credential, secret_heuristics, short};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Maximum distance from a hint to what belongs to it, in bytes.
@@ -407,8 +408,11 @@ fn phrase(text: &[u8], end: usize) -> Option<SecretFinding> {
     let words = text.get(from..from + length)?.trim_ascii_end();
     let is_word = |word: &[u8]| (3..=8).contains(&word.len());
     let is_whole = !text.get(from + words.len()).is_some_and(|next| b",.;:(".contains(next));
-    let is_phrase = SIZES.contains(&words.split(|byte| *byte == b' ').count())
-        && words.split(|byte| *byte == b' ').all(is_word);
+    let count = words.split(|byte| *byte == b' ').count();
+    let different: BTreeSet<&[u8]> = words.split(|byte| *byte == b' ').collect();
+    // A phrase is drawn at random, so few of its words are the same.
+    let is_phrase =
+        SIZES.contains(&count) && different.len() > count / 2 && different.into_iter().all(is_word);
     (gap > 0 && is_whole && is_phrase)
         .then_some(SecretFinding { range: from..from + words.len(), kind: "seed-phrase" })
 }
