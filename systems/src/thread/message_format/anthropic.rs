@@ -5,8 +5,9 @@ use super::blocks::{
     NormalizedBlocks, put_blocks, replace_blocks, split, trimmed_end, without_blocks,
 };
 use super::cache_marks::CACHE_MARK;
+use super::held_content::holds_content;
 use super::image_block::ImageForm;
-use super::recover_content::{BlockTypes, holds_content, move_user_blocks, repair_result_blocks};
+use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks};
 use super::{
     ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageProblem, MessageRole,
     RESULTS, ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, has_failed, id_in,

@@ -1,6 +1,6 @@
 //! Images and files in content blocks: each API has its own form, and refuses the others.
 
-use super::recover_content::holds_content;
+use super::held_content::holds_content;
 use crate::thread::raw_json::{RawObject, quoted};
 use std::borrow::Cow;
 

@@ -10,6 +10,7 @@ mod call_id_rule;
 mod foreign_format;
 mod format_evidence;
 mod gemini;
+mod held_content;
 mod image_block;
 mod langchain;
 mod openai_chat;
@@ -23,7 +24,7 @@ pub(super) use cache_marks::has_cache_mark;
 pub(super) use call_id_rule::CallIdRule;
 pub(super) use foreign_format::describe_unknown;
 pub(super) use format_evidence::{FormatEvidence, evidence};
-pub(super) use recover_content::holds_message;
+pub(super) use held_content::holds_message;
 pub(super) use result_text::{
     beginning, rest_of_message, rest_of_result, result_as_user_blocks, result_as_user_message,
     result_message,
