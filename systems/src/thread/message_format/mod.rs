@@ -13,6 +13,7 @@ mod gemini;
 mod held_content;
 mod image_block;
 mod langchain;
+mod lost_role;
 mod openai_chat;
 mod openai_responses;
 mod recover_content;
@@ -291,7 +292,7 @@ pub(super) fn check_message<'a>(
         return CheckedMessage::new(text, MessageRole::Other, None)
             .into_unusable(FaultKind::NotAMessage);
     };
-    if let Some((field, lost)) = recover_content::lost_role(&object, form) {
+    if let Some((field, lost)) = lost_role::lost_role(&object, form) {
         let mut whole = object;
         whole.set(field, quoted(lost));
         let whole = whole.write();
@@ -299,7 +300,7 @@ pub(super) fn check_message<'a>(
         checked.note_repaired(FaultKind::MissingRole, None);
         return CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked };
     }
-    if let Some(said) = recover_content::bare_content(&object) {
+    if let Some(said) = lost_role::bare_content(&object) {
         let mut whole = object;
         whole.set("content", said);
         let whole = whole.write();
