@@ -141,15 +141,6 @@ impl PieceBuilder<'_> {
             (None, None) => id.to_owned(),
         };
         let prompt = done.prompt.text().map(|text| self.text(text, "/toolUseResult/prompt"));
-        self.carry.agents.entry(agent.clone()).or_insert_with(|| {
-            SubAgentState::begun(Some(id), Some(&call.request), call.called_at, prompt)
-        });
-        if let Some(parent) = self.line.agent.as_deref().filter(|parent| *parent != agent)
-            && let Some(state) = self.carry.agents.get_mut(&agent)
-        {
-            state.fields.insert("agent".to_owned(), parent.into());
-        }
-        let Some(state) = self.carry.agents.get(&agent) else { return false };
         let started = |status: &str| status.contains("launched") || status.contains("spawned");
         let launched = done.status.text().is_some_and(started) || launch.is_some();
         let status = match answer.failure(false) {
@@ -163,8 +154,16 @@ impl PieceBuilder<'_> {
         let shown = shown.map(|(text, pointer)| (text, own_words(text), pointer));
         let result = shown.filter(|(_, words, _)| !words.is_empty());
         let said = result.as_ref().and_then(|(text, words, _)| text.get(words.clone()));
-        let ended = end_hash(status, said.unwrap_or_default());
+        let ended = (!launched).then(|| end_hash(status, said.unwrap_or_default()));
         let result = result.map(|(text, words, pointer)| self.part(text, words, pointer));
+        let state = self.carry.agents.entry(agent.clone()).or_insert_with(|| {
+            SubAgentState::begun(Some(id), Some(&call.request), call.called_at, prompt)
+        });
+        if let Some(parent) = self.line.agent.as_deref().filter(|parent| *parent != agent) {
+            state.fields.insert("agent".to_owned(), parent.into());
+        }
+        // An agent that has ended can be launched again.
+        (state.ended, state.goes_on) = (ended, false);
         let mut value = state.version(status);
         value.extend(fields([
             ("result", result.into()),
@@ -172,10 +171,6 @@ impl PieceBuilder<'_> {
             ("tokens", done.total_tokens.0.into()),
         ]));
         self.fact(Kind::Agent, &agent, value);
-        if let Some(state) = self.carry.agents.get_mut(&agent) {
-            // An agent that has ended can be launched again.
-            (state.ended, state.goes_on) = ((!launched).then_some(ended), false);
-        }
         true
     }
 
