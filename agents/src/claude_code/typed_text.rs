@@ -411,14 +411,16 @@ fn written(text: &str, voice: TextAuthor) -> Option<usize> {
         return by_client.then_some(text.len());
     };
     let mut after = begin.get(at + closing.len()..)?;
-    let has_words = |it: &str| !it.trim().is_empty() && !opens(it.trim_start(), tag);
-    let is_quoted = !tag.contains('-')
-        || !after.trim().is_empty()
-        || begin.get(..at)?.split(&closing).skip(1).any(has_words);
-    if voice == TextAuthor::Person && MACHINE.contains(tag) && is_quoted {
+    if voice == TextAuthor::Person && MACHINE.contains(tag) {
         // The client also names a person as the author of a scheduled task or of an event, but a
         // person may quote one and continue.
-        return None;
+        let has_words = |it: &str| !it.trim().is_empty() && !opens(it.trim_start(), tag);
+        let is_quoted = !tag.contains('-')
+            || !after.trim().is_empty()
+            || begin.get(..at)?.split(&closing).skip(1).any(has_words);
+        if is_quoted {
+            return None;
+        }
     }
     let goes_on = after.lines().next().is_some_and(|line| !line.trim().is_empty());
     if bare && goes_on && !tag.contains('-') {
