@@ -154,7 +154,7 @@ impl PieceBuilder<'_> {
         let shown = shown.map(|(text, pointer)| (text, own_words(text), pointer));
         let result = shown.filter(|(_, words, _)| !words.is_empty());
         let said = result.as_ref().and_then(|(text, words, _)| text.get(words.clone()));
-        let ended = (!launched).then(|| end_hash(status, said.unwrap_or_default()));
+        let report = (!launched).then(|| report_hash(status, said.unwrap_or_default()));
         let result = result.map(|(text, words, pointer)| self.part(text, words, pointer));
         let state = self.carry.agents.entry(agent.clone()).or_insert_with(|| {
             SubAgentState::begun(Some(id), Some(&call.request), call.called_at, prompt)
@@ -163,7 +163,7 @@ impl PieceBuilder<'_> {
             state.fields.insert("agent".to_owned(), parent.into());
         }
         // An agent that has ended can be launched again.
-        (state.ended, state.goes_on) = (ended, false);
+        (state.last_report, state.goes_on) = (report, false);
         let mut value = state.version(status);
         value.extend(fields([
             ("result", result.into()),
@@ -204,19 +204,19 @@ impl PieceBuilder<'_> {
         more: FieldMap,
     ) {
         let Some(state) = self.carry.agents.get_mut(agent) else { return };
-        let result_hash = end_hash(status, result);
-        if state.ended.as_ref() == Some(&result_hash) {
+        let report = report_hash(status, result);
+        if state.last_report.as_ref() == Some(&report) {
             return;
         }
-        (state.ended, state.goes_on) = (Some(result_hash), RUNNING.contains(&status));
+        (state.last_report, state.goes_on) = (Some(report), RUNNING.contains(&status));
         let mut value = state.version(status);
         value.extend(more);
         self.fact(Kind::Agent, agent, value);
     }
 }
 
-/// Returns the hash of the status and the result of an agent that ended.
-fn end_hash(status: &str, result: &str) -> String {
+/// Returns the hash of the status and the result in a report about an agent.
+fn report_hash(status: &str, result: &str) -> String {
     text_hash(&format!("{status} {result}"))
 }
 
@@ -274,7 +274,7 @@ impl SubAgentState {
 
     /// Whether a report said that the agent ended.
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.is_some() && !self.goes_on
+        self.last_report.is_some() && !self.goes_on
     }
 
     /// Whether this call started the agent.

@@ -213,7 +213,8 @@ pub(crate) struct SubAgentState {
     pub(crate) messages: u64,
     pub(crate) tool_calls: u64,
     /// The hash of the status and the result in the last report about it.
-    pub(crate) ended: Option<String>,
+    #[serde(rename = "ended")]
+    pub(crate) last_report: Option<String>,
     /// Whether the last report said that it still runs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) goes_on: bool,
