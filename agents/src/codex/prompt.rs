@@ -233,8 +233,8 @@ pub(super) fn push_prompt(
     if prompt_text.trim().is_empty() || state.sub_agent {
         return;
     }
-    // The kinds of lines differ in how they join the parts of a message. Only the message has the
-    // frame of an image between two of them.
+    // The kinds of lines differ in how they join the parts of a prompt, and only the text of a
+    // message has the frames of the images between the parts.
     let own = prompt_text.lines().filter(|line| !is_frame(line));
     let same: String = own.flat_map(str::split_whitespace).collect();
     if !state.is_news(text_hash(&same), source, work.line.at) {
