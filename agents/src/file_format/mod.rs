@@ -124,8 +124,8 @@ impl FileFormat {
         .map(|(_, what)| Self::Packed(what, EACH))
     }
 
-    /// Returns a description of a file that has some fields of a transcript of Claude Code and is
-    /// none, if these are its fields.
+    /// Returns a description of the file if these fields show that it only looks like a transcript
+    /// of Claude Code.
     fn not_a_transcript(shape: &RecordFieldPaths) -> Option<&'static str> {
         if shape.record_has(&["display", "timestamp", "project"], "type") && !shape.has("type") {
             return Some("Claude Code's list of what was typed, which is no transcript");
