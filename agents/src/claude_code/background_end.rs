@@ -2,9 +2,10 @@
 //!
 //! Claude Code reports the end of a task in a notice (`<task-notification>`, in older clients
 //! `<bash-notification>` and `<agent-notification>`). The notice is in a `user` line, in an
-//! attachment or in the queue, often in several of these. The state of a task in an attachment, and
-//! the result of a tool that queries or stops a task, also report the end. Of a command the first
-//! report counts. Of an agent each report counts that differs from the report before.
+//! attachment or in the queue, often in several of these. The state of a task in an attachment, the
+//! result of a tool that queries or stops a task, and the client's note that a person stopped
+//! agents also report the end. Of a command the first report counts. Of an agent each report counts
+//! that differs from the report before.
 
 use super::agent::own_words;
 use super::command::CommandRun;
