@@ -141,8 +141,17 @@ pub(super) struct PlacedCheck {
 
 impl PlacedCheck {
     /// Returns the files that its output goes to.
-    pub(super) fn files(&self) -> impl Iterator<Item = String> {
+    fn files(&self) -> impl Iterator<Item = String> {
         self.copies.iter().chain(&self.file).map(|file| file_name(file))
+    }
+}
+
+/// Returns the test whether an event shows only files that none of these checks wrote.
+pub(super) fn foreign_to(checks: &[PlacedCheck]) -> impl Fn(&OutputEvent) -> bool {
+    let files: Vec<String> = checks.iter().flat_map(PlacedCheck::files).collect();
+    move |event: &OutputEvent| match event {
+        OutputEvent::Reader(words) => !words.iter().any(|word| files.contains(&file_name(word))),
+        _ => false,
     }
 }
 
@@ -167,18 +176,12 @@ impl CheckPlan {
     /// the line prints fixed texts between several checks.
     pub(super) fn window(&self, check: usize, lines: &[&str]) -> Option<std::ops::Range<usize>> {
         let all = 0..lines.len();
-        let own_files: Vec<String> = self.checks.iter().flat_map(PlacedCheck::files).collect();
-        let foreign = |event: &OutputEvent| match event {
-            OutputEvent::Reader(words) => {
-                !words.iter().any(|word| own_files.contains(&file_name(word)))
-            }
-            _ => false,
-        };
+        let foreign = foreign_to(&self.checks);
         let in_order = |place: &PlacedCheck| {
             place.in_order && !place.repeats && !place.shown_later && place.file.is_none()
         };
         let apart = self.checks.len() > 1 && self.checks.iter().all(in_order);
-        let divides = apart || self.events.iter().any(foreign);
+        let divides = apart || self.events.iter().any(&foreign);
         let Some(place) = self.checks.get(check).filter(|_| divides) else { return Some(all) };
         let files: Vec<String> = place.files().collect();
         let is_own = |event: &OutputEvent| match event {
@@ -199,10 +202,10 @@ impl CheckPlan {
         let follows = self.events.get(at + 1..until).unwrap_or_default();
         let range =
             start.map_or(0, |(_, line)| line + 1)..end.map_or(lines.len(), |(_, line)| line);
-        if follows.iter().any(foreign) || range.start > range.end {
+        if follows.iter().any(&foreign) || range.start > range.end {
             return None;
         }
-        if !between.unwrap_or_default().iter().any(foreign) {
+        if !between.unwrap_or_default().iter().any(&foreign) {
             return Some(range);
         }
         // The last lines are lines of the check if it certainly printed them.

@@ -3,7 +3,7 @@
 use super::check_call::{self, CheckCall, ClassifiedCommand, RunSurroundings, program_name};
 use super::check_plan::{
     CheckPlan, CommandListItem, EchoedLine, ExitCodeTree, MAX_CHECKS, OutputEvent, PipeCode,
-    PlacedCheck, PrintedExitCode, file_name,
+    PlacedCheck, PrintedExitCode, file_name, foreign_to,
 };
 use super::command_words::{
     self, FILE_COMMANDS, HARDLY_FAIL, KNOWN_CODES, echoed_line, exit_code_variable, is_echo,
@@ -32,13 +32,8 @@ pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
         _ => false,
     };
     let CheckPlanBuilder { mut checks, echoes, events, others_print, .. } = planner;
-    let files: Vec<String> = checks.iter().flat_map(PlacedCheck::files).collect();
-    let is_other = |event: &OutputEvent| match event {
-        OutputEvent::Reader(words) => !words.iter().any(|word| files.contains(&file_name(word))),
-        _ => false,
-    };
     // If the check passed, the lines are of the other programs.
-    if others_print || events.iter().any(is_other) {
+    if others_print || events.iter().any(foreign_to(&checks)) {
         let shown = checks.iter_mut().filter(|check| check.shown_if_failed);
         shown.for_each(|check| check.file = Some(String::new()));
     }
