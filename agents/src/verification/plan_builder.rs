@@ -104,19 +104,15 @@ impl CheckPlanBuilder {
                 let errexit = std::mem::take(&mut context.errexit);
                 let uncertain = context.uncertain;
                 let is_tested = context.is_tested;
-                let is_alternative = |(_, (link, _)): &(usize, &(ChainOperator, ShellNode))| {
-                    *link == ChainOperator::Or
-                };
-                let mut later = links.iter().enumerate().filter(is_alternative).peekable();
                 let plan = |(number, (link, node)): (usize, &(ChainOperator, ShellNode))| {
                     context.is_tested = is_tested || number + 1 < links.len();
                     let first = self.checks.len();
                     let plan = self.node(node, context);
                     context.uncertain = true;
                     // What follows the next `||` certainly runs if the check failed.
-                    while later.next_if(|(other, _)| *other <= number).is_some() {}
-                    let alternative = later.peek().map(|(_, (_, node))| node);
-                    self.shown_from(first, alternative.as_slice(), true);
+                    let later = links.iter().skip(number + 1);
+                    let alternatives = later.filter(|(link, _)| *link == ChainOperator::Or);
+                    self.shown_from(first, &alternatives.map(|(_, node)| node).take(1), true);
                     (*link, plan)
                 };
                 let plans = links.iter().enumerate().map(plan).collect();
@@ -151,7 +147,7 @@ impl CheckPlanBuilder {
                     let condition = self.condition(when, context);
                     let otherwise = otherwise.as_deref().filter(|_| is_only);
                     let failed = if is_negated(when) { Some(then) } else { otherwise };
-                    self.shown_from(first, failed.as_slice(), true);
+                    self.shown_from(first, &failed.into_iter(), true);
                     // Only the first condition certainly runs.
                     context.uncertain = true;
                     (condition, self.node(then, context))
@@ -228,11 +224,8 @@ impl CheckPlanBuilder {
             };
             done.push(item);
             checked.push(self.checks.len() > first && !*background);
-            let new = self.checks.get(first..).unwrap_or_default();
-            if new.iter().any(|check| check.file.is_some()) {
-                let later = items.iter().skip(number + 1).map(|(node, _)| node);
-                self.shown_from(first, &later.collect::<Vec<_>>(), false);
-            }
+            let later = items.iter().skip(number + 1).map(|(node, _)| node);
+            self.shown_from(first, &later, false);
             let ShellNode::Command(command) = node else { continue };
             let held = holder.as_ref().map(|(name, of, first)| (name.as_str(), *of, *first));
             if matches!(words(command).first(), Some(&("exit" | "return"))) {
@@ -274,13 +267,19 @@ impl CheckPlanBuilder {
     }
 
     /// Finds the later programs that show the file to which the output of a check goes. `first` is
-    /// the first check to look at. With `if_failed`, they run only if the check failed.
-    fn shown_from(&mut self, first: usize, later: &[&ShellNode], if_failed: bool) {
+    /// the first check to look at. `later` is read only for an output in a file. With `if_failed`,
+    /// these programs run only if the check failed.
+    fn shown_from<'n>(
+        &mut self,
+        first: usize,
+        later: &(impl Iterator<Item = &'n ShellNode> + Clone),
+        if_failed: bool,
+    ) {
         let checks = self.checks.get_mut(first..).unwrap_or_default();
         for check in checks {
             let Some(file) = check.file.take() else { continue };
             let mut readers = Vec::new();
-            later.iter().for_each(|node| self::readers(node, &file, &mut readers));
+            later.clone().for_each(|node| self::readers(node, &file, &mut readers));
             if readers.is_empty() {
                 check.file = Some(file);
             } else {
