@@ -76,6 +76,12 @@ fn recorded_visibility(lines: &[&str]) -> OutputVisibility {
     seen
 }
 
+/// Returns the name of the program with which a message begins, without its folder.
+fn program_of_message(line: &str) -> &str {
+    let program = line.split(':').next().unwrap_or_default();
+    program.rsplit('/').next().unwrap_or_default()
+}
+
 /// The number of lines in which an error of PowerShell's parser has its category.
 const PARSER_ERROR_LINES: usize = 12;
 
@@ -151,9 +157,9 @@ impl CheckJudge<'_> {
         // A message that begins with the name of a script is about the script, not about the
         // command line.
         let says = |line: &&str| {
-            let by = line.split(':').next().unwrap_or_default().rsplit('/').next();
+            let by = program_of_message(line);
             MESSAGES.iter().any(|message| line.contains(message))
-                && matches!(by, Some("bash" | "sh" | "zsh" | "dash" | "ksh" | "eval" | "(eval)"))
+                && matches!(by, "bash" | "sh" | "zsh" | "dash" | "ksh" | "eval" | "(eval)")
         };
         let filled = self.lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
         let filled: Vec<&str> = filled.take(PARSER_ERROR_LINES).collect();
@@ -184,8 +190,8 @@ impl CheckJudge<'_> {
         ];
         // What a shell says about these of its own commands is an error, in any language.
         let is_of_shell = |low: &str| {
-            let by = low.split(':').next().unwrap_or_default().rsplit('/').next();
-            matches!(by, Some("bash" | "-bash" | "sh" | "zsh" | "dash" | "ksh" | "(eval)"))
+            let by = program_of_message(low);
+            matches!(by, "bash" | "-bash" | "sh" | "zsh" | "dash" | "ksh" | "(eval)")
                 && [" cd:", ":cd:", " pushd:", ":pushd:"].iter().any(|name| low.contains(name))
         };
         // With these exit codes, the message may be about the program of the check.
