@@ -333,8 +333,7 @@ impl CheckJudge<'_> {
     fn never_ran(&self, check: usize, place: &PlacedCheck, reached: bool) -> bool {
         let alone = self.plan.checks.len() == 1;
         let failing = place.call.summary.map_or("", |summary| summary.failing);
-        let through = OutputVisibility::through(&place.filters, self.lines.len(), &[failing]);
-        let ends = through.end && self.visible.end;
+        let ends = self.visible_of(place, &[failing]).end;
         place.file.is_none()
             && runner_failure::says_not_started(&place.call, self.lines, alone, ends, reached)
             && !self.counted(check, place)
@@ -455,6 +454,16 @@ impl CheckJudge<'_> {
         (0..checks.len()).map(of).collect()
     }
 
+    /// Returns which ends of a check's output its filters and the record leave visible. `failures`
+    /// are examples of lines that a failed run prints.
+    fn visible_of(&self, place: &PlacedCheck, failures: &[&str]) -> OutputVisibility {
+        let through = OutputVisibility::through(&place.filters, self.lines.len(), failures);
+        OutputVisibility {
+            beginning: through.beginning && self.visible.beginning,
+            end: through.end && self.visible.end,
+        }
+    }
+
     /// Returns what the lines of the output say about a check; `None` if its output is not visible.
     fn found(&self, check: usize, place: &PlacedCheck) -> Option<SummaryMatches> {
         if place.file.is_some() {
@@ -469,11 +478,7 @@ impl CheckJudge<'_> {
         };
         let mut failing = vec![call.summary.map_or(of_script, |summary| summary.failing)];
         failing.extend(call.summary.into_iter().flat_map(|summary| summary.also_failing));
-        let through = OutputVisibility::through(&place.filters, self.lines.len(), &failing);
-        let mut seen = OutputVisibility {
-            beginning: through.beginning && self.visible.beginning,
-            end: through.end && self.visible.end,
-        };
+        let mut seen = self.visible_of(place, &failing);
         if place.errors_hidden {
             seen = OutputVisibility { beginning: false, end: false };
         }
