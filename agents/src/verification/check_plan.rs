@@ -74,7 +74,7 @@ pub(super) struct PrintedExitCode {
     pub(super) of_first: bool,
 }
 
-/// The last line that an `echo` prints.
+/// The last line that an `echo`, or a `printf` with one value, prints.
 #[derive(Debug)]
 pub(super) struct EchoedLine {
     pub(super) before: String,

@@ -99,7 +99,8 @@ fn printed_text(format: &ShellWord, value: &ShellWord) -> Option<String> {
     is_one.then(|| format!("{before}{}{after}", value.text))
 }
 
-/// Returns the text that an `echo` prints, with the names of its variables.
+/// Returns the text that an `echo`, or a `printf` with one value, prints, with the names of its
+/// variables.
 fn echoed_text(command: &ShellCommand) -> Option<String> {
     let (program, arguments) = command.words.split_first()?;
     if let ("printf", [format, value]) = (program.text.as_str(), arguments) {
@@ -121,8 +122,8 @@ fn echoed_text(command: &ShellCommand) -> Option<String> {
     Some(text)
 }
 
-/// Returns the last line that this command prints, if the command is an `echo` and the line has at
-/// most one variable.
+/// Returns the last line that this command prints, if the command is an `echo`, or a `printf` with
+/// one value, and the line has at most one variable.
 pub(super) fn echoed_line(command: &ShellCommand, runs_once: bool) -> Option<EchoedLine> {
     let text = echoed_text(command)?;
     let text = text.rsplit("\\n").next().unwrap_or_default().trim();

@@ -328,6 +328,9 @@ impl CheckPlanBuilder {
             let words = words.iter().map(|word| (*word).to_owned());
             self.events.push(OutputEvent::Reader(words.collect()));
         }
+        if !command.redirected && context.prints() {
+            self.echoes.extend(echoed_line(command, !context.uncertain));
+        }
         match *program {
             // The output of `exec > >(tee log)` has no file: it may be shown.
             "exec" if arguments.is_empty() && !command.file.is_empty() => {
@@ -360,10 +363,6 @@ impl CheckPlanBuilder {
             }
             "false" => return ExitCodeTree::Nonzero,
             name if is_echo(name) => {
-                if !command.redirected && context.prints() {
-                    let runs_once = !context.uncertain;
-                    self.echoes.extend(echoed_line(command, runs_once));
-                }
                 let mut plain = command.words.iter().all(|word| !word.expands);
                 let visible = context.shows(command);
                 let text = arguments.join(" ");
@@ -383,9 +382,6 @@ impl CheckPlanBuilder {
                 };
             }
             "printf" => {
-                if !command.redirected && context.prints() {
-                    self.echoes.extend(echoed_line(command, !context.uncertain));
-                }
                 let printed = command_words::printed_by_printf(command);
                 let printed = printed.filter(|_| context.shows(command) && !context.repeats);
                 self.events.extend(printed.map(OutputEvent::Marker));
