@@ -19,6 +19,11 @@ pub(super) fn backslashes(text: &[u8], at: usize, max: usize) -> usize {
     text.iter().skip(at).take(max).take_while(|byte| **byte == b'\\').count()
 }
 
+/// Returns whether the byte at `at` is the letter of an escaped line end or tab: `\n`.
+pub(super) fn is_letter_of_escape(text: &[u8], at: usize) -> bool {
+    matches!(text.get(at.wrapping_sub(1)..), Some([b'\\', b'n' | b'r' | b't', ..]))
+}
+
 /// Returns whether a word can begin at `at`: the letters and digits before it, if any, belong to an
 /// escape, a flag or a prefix such as `token_`.
 pub(super) fn begins_word(text: &[u8], at: usize) -> bool {

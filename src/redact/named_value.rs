@@ -1,6 +1,7 @@
 //! Names that indicate a secret value: `API_KEY=`, `"password": "`, `--token `, `X-Auth-Token: `.
 
 use super::TextForm;
+use super::byte_text::is_letter_of_escape;
 use super::hint_starts::HintStarts;
 use super::name_cursor::{MAX_QUOTED_BYTES, NameCursor};
 use super::token_shape::ScanMemory;
@@ -191,11 +192,8 @@ pub(super) fn value_after(
     let before = text.get(start.saturating_sub(MAX_NAME_BYTES)..start)?;
     let name_start = start - before.iter().rev().take_while(|byte| is_name(**byte)).count();
     // The letter of an escape is not part of the name.
-    let is_escaped = |at: usize| {
-        text.get(at.wrapping_sub(1)) == Some(&b'\\')
-            && matches!(text.get(at), Some(b'n' | b'r' | b't'))
-    };
-    let name_start = if is_escaped(name_start) { start.min(name_start + 1) } else { name_start };
+    let is_escaped = is_letter_of_escape(text, name_start);
+    let name_start = if is_escaped { start.min(name_start + 1) } else { name_start };
     // The hint may include the sign that follows the name.
     let word_end = start + text.get(start..end)?.iter().rposition(|byte| is_name(*byte))? + 1;
     let after = text.get(word_end..text.len().min(word_end + MAX_NAME_BYTES))?;

@@ -2,7 +2,7 @@
 //! each line (`+`, `> `, `12: `, a colour), with escaped line ends, or with the lines in a JSON
 //! list.
 
-use super::byte_text::{is_base64, run};
+use super::byte_text::{is_base64, is_letter_of_escape, run};
 use super::credential::CredentialMatch;
 use super::{MAX_SECRET_BYTES, SecretFinding, TextForm, secret_heuristics, work_counter};
 
@@ -78,9 +78,7 @@ pub(super) fn find_tail(
             key += length;
             at -= length;
             // The letter of an escape stays with its backslash.
-            let is_escape = text.get(at.saturating_sub(1)) == Some(&b'\\')
-                && matches!(line.first(), Some(b'n' | b'r' | b't'));
-            (gap, first) = (0, at + usize::from(is_escape));
+            (gap, first) = (0, at + usize::from(is_letter_of_escape(text, at)));
             continue;
         }
         gap += length.max(1);

@@ -1,6 +1,6 @@
 //! Credentials in the headers of requests and in the commands and files of particular programs.
 
-use super::byte_text::{decode, is_base64, run};
+use super::byte_text::{decode, is_base64, is_letter_of_escape, run};
 use super::{
     MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, private_key, secret_heuristics, short,
 };
@@ -317,8 +317,7 @@ fn aws_secret(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let mut at = end;
     while at < limit.min(text.len()) {
         // The letter of an escape is not part of the key: the `\t` of a table in JSON.
-        let is_escape = text.get(at.wrapping_sub(1)) == Some(&b'\\')
-            && matches!(text.get(at), Some(b'n' | b'r' | b't'));
+        let is_escape = is_letter_of_escape(text, at);
         at += usize::from(is_escape);
         let length = run(text, at, 64, is_of_key);
         let value = text.get(at..at + length)?;
