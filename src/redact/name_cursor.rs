@@ -213,9 +213,7 @@ impl NameCursor<'_> {
 
     /// Skips the bracket before a quoted argument.
     pub(super) fn bracket_of_call(&mut self) -> bool {
-        let slashes = (1..9).take_while(|ahead| self.byte(*ahead) == b'\\').count();
-        let is_quote = matches!(self.byte(1 + slashes), b'"' | b'\'' | b'`');
-        is_quote && self.skip(b"(")
+        self.next_quote(1).is_some() && self.skip(b"(")
     }
 
     /// Skips what may be between two columns of a table after a gap: a bar, or nothing if the gap
