@@ -19,6 +19,12 @@ pub(super) fn backslashes(text: &[u8], at: usize, max: usize) -> usize {
     text.iter().skip(at).take(max).take_while(|byte| **byte == b'\\').count()
 }
 
+/// Returns how many backslashes there are at the end of a text: those before a quote that is
+/// escaped once or more often.
+pub(super) fn backslashes_at_end(text: &[u8]) -> usize {
+    text.iter().rev().take_while(|byte| **byte == b'\\').count()
+}
+
 /// Returns whether the byte at `at` is the letter of an escaped line end or tab: `\n`.
 pub(super) fn is_letter_of_escape(text: &[u8], at: usize) -> bool {
     matches!(text.get(at.wrapping_sub(1)..), Some([b'\\', b'n' | b'r' | b't', ..]))

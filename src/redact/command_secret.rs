@@ -1,7 +1,7 @@
 //! Passwords among the words of particular commands: `lftp -u NAME,SECRET`, `echo SECRET | sudo
 //! -S`.
 
-use super::byte_text::run;
+use super::byte_text::{backslashes_at_end, run};
 use super::command_hint::{CommandPlace, SECURE};
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
@@ -228,12 +228,6 @@ fn echo(text: &[u8], pipe: usize) -> Option<Range<usize>> {
     Some(start..range.end)
 }
 
-/// Returns the number of backslashes at the end of a text: those before a quote that is escaped
-/// once or more often.
-fn slashes_at_end(text: &[u8]) -> usize {
-    text.iter().rev().take_while(|byte| **byte == b'\\').count()
-}
-
 /// Returns the quoted text with this number on the same line. `None` for the first argument of a
 /// call.
 fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
@@ -246,7 +240,7 @@ fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
         let length = inside.iter().position(|byte| *byte == quote)?;
         if count == number {
             let before = line.get(..open)?;
-            let escape = slashes_at_end(inside.get(..length)?);
+            let escape = backslashes_at_end(inside.get(..length)?);
             // The first argument of a call is the text to sign, not the key.
             let is_later = number > 1 || before.contains(&b',');
             return is_later.then_some(end + open + 1..end + open + 1 + length - escape);
@@ -272,8 +266,8 @@ fn argument(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
                 let inside = line.get(at + 1..)?;
                 let length = inside.iter().position(|next| *next == byte)?;
                 if count == number {
-                    let before = line.get(..at - slashes_at_end(line.get(..at)?))?;
-                    let escape = slashes_at_end(inside.get(..length)?);
+                    let before = line.get(..at - backslashes_at_end(line.get(..at)?))?;
+                    let escape = backslashes_at_end(inside.get(..length)?);
                     let from = end + at + 1;
                     return (depth == 0 || before.ends_with(b"Some("))
                         .then_some(from..from + length - escape);
@@ -292,7 +286,7 @@ fn argument(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
 fn password_argument(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
     let range = argument(text, end, number)?;
     let before = text.get(..range.start - 1)?;
-    let before = before.get(..before.len() - slashes_at_end(before))?.trim_ascii_end();
+    let before = before.get(..before.len() - backslashes_at_end(before))?.trim_ascii_end();
     let is_other = before.ends_with(b"=") || short::is_mail_address(text.get(range.clone())?);
     (!is_other).then_some(range)
 }

@@ -1,6 +1,7 @@
 //! Reads what is between the name of a secret and its value, and the value.
 
 use super::TextForm;
+use super::byte_text::backslashes_at_end;
 use super::token_shape::{ByteClass, ScanMemory};
 use std::ops::Range;
 
@@ -422,7 +423,7 @@ impl NameCursor<'_> {
     pub(super) fn quoted_whole(&self) -> Option<Range<usize>> {
         let quote = *self.text.get(self.at.checked_sub(1)?)?;
         let before = self.text.get(self.at.saturating_sub(9)..self.at - 1)?;
-        let level = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+        let level = backslashes_at_end(before);
         let rest = self.text.get(self.at..self.text.len().min(self.at + MAX_QUOTED_BYTES))?;
         let mut slashes = 0;
         for (count, byte) in rest.iter().enumerate() {

@@ -6,7 +6,7 @@
 //! Escaped tokens are found in the view. The corresponding range of the text is removed, with whole
 //! escapes.
 
-use super::byte_text::backslashes;
+use super::byte_text::{backslashes, backslashes_at_end};
 use super::scan::ScanFindings;
 use super::{MAX_SECRET_BYTES, SecretFinding, work_counter};
 use memchr::memchr3_iter;
@@ -238,9 +238,8 @@ fn splits_word(text: &[u8], start: usize, end: usize) -> bool {
 fn argument_joint(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let before = text.get(at.saturating_sub(MAX_FLAG)..at)?;
     let quote = *before.last().filter(|byte| matches!(byte, b'"' | b'\''))?;
-    let slashes = |bytes: &[u8]| bytes.iter().rev().take_while(|byte| **byte == b'\\').count();
     let before = before.get(..before.len() - 1)?;
-    let level = slashes(before);
+    let level = backslashes_at_end(before);
     let before = before.get(..before.len() - level)?;
     let rest = text.get(at + 1..)?;
     let space = usize::from(rest.first() == Some(&b' '));
@@ -249,9 +248,8 @@ fn argument_joint(text: &[u8], at: usize) -> Option<ResolvedEscape> {
         opened.iter().take(level).all(|byte| *byte == b'\\') && opened.get(level) == Some(&quote);
     let argument = opened.get(level + 1..)?;
     // A quote with other backslashes is inside the argument.
-    let opens = |place: &usize| {
-        before[*place] == quote && slashes(before.get(..*place).unwrap_or_default()) == level
-    };
+    let opens =
+        |place: &usize| before[*place] == quote && backslashes_at_end(&before[..*place]) == level;
     let begun = (0..before.len()).rev().find(opens).map_or(0, |place| place + 1);
     let is_flag = |argument: &[u8]| matches!(argument, [b'-', next, ..] if next.is_ascii_alphabetic() || *next == b'-');
     let is_listed = is_flag(argument) || begun > 0 && is_flag(before.get(begun..)?);
