@@ -18,15 +18,13 @@ pub(super) fn find(text: &[u8], start: usize, end: usize) -> Vec<SecretFinding> 
     let columns = columns(text.get(start.saturating_sub(COLUMNS_BYTES)..start).unwrap_or_default());
     let mut found = Vec::new();
     // The hint ends with the bracket or with a line end before it.
-    let mut at = match text.get(end - 1) {
-        Some(b'(') => end,
-        _ => end + space(text, end) + 1,
+    let mut open = match text.get(end - 1) {
+        Some(b'(') => end - 1,
+        _ => end + space(text, end),
     };
-    if text.get(at - 1) != Some(&b'(') {
-        return found;
-    }
-    while !columns.is_empty() && at < end + MAX_SECRET_BYTES {
-        let Some((values, closed)) = row(text, at) else { break };
+    let is_row = |open: usize| text.get(open) == Some(&b'(') && open + 1 < end + MAX_SECRET_BYTES;
+    while !columns.is_empty() && is_row(open) {
+        let Some((values, closed)) = row(text, open + 1) else { break };
         for &(column, kind, is_password) in &columns {
             let Some(range) = values.get(column).cloned().flatten() else { continue };
             let value = text.get(range.clone()).unwrap_or_default();
@@ -40,11 +38,10 @@ pub(super) fn find(text: &[u8], start: usize, end: usize) -> Vec<SecretFinding> 
             }
         }
         let comma = closed + space(text, closed);
-        let next = comma + 1 + space(text, comma + 1);
-        if text.get(comma) != Some(&b',') || text.get(next) != Some(&b'(') {
+        if text.get(comma) != Some(&b',') {
             break;
         }
-        at = next + 1;
+        open = comma + 1 + space(text, comma + 1);
     }
     found
 }
