@@ -39,7 +39,8 @@ pub(super) enum CommandPlace {
     Input,
 }
 
-/// Lower-case texts next to which a command has a password.
+/// Texts next to which a command has a password. Their ASCII letters are small and match in any
+/// case; other letters match only in the case in which they are written.
 pub(super) const HINTS: [(&str, CommandPlace); 306] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),

@@ -2,8 +2,8 @@
 //!
 //! Three kinds of rules are applied in one pass over the text (`scan`). Token shapes (`token_rule`)
 //! describe a secret itself. Other credentials are recognised by their context: in `credential`
-//! (private keys, URLs with a password, `Bearer` and `Basic`), `program_secret` and
-//! `command_secret`. The values of names that indicate a secret (`named_value`) count only if they
+//! (private keys, URLs with a password, `Bearer` and `Basic`), `program_secret`, `command_secret`
+//! and `query_rows`. The values of names that indicate a secret (`named_value`) count only if they
 //! look like a secret themselves (`secret_heuristics`). Text with escapes is scanned a second time
 //! with the escapes resolved (`unescaped_view`). This module only computes, in time linear in the
 //! text. It finds only what its rules describe: it reduces risk and guarantees nothing.
