@@ -109,12 +109,7 @@ fn fold_tool_calls(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>)
     let entries: Vec<String> =
         object.list("tool_calls").unwrap_or_default().into_iter().map(str::to_owned).collect();
     object.remove("tool_calls");
-    let mut blocks: Vec<String> = match content(object, "content") {
-        ContentField::Text(said) if said.trim().is_empty() => Vec::new(),
-        ContentField::Text(said) => vec![text_block(&said)],
-        ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
-        ContentField::Nothing | ContentField::Other(_) => Vec::new(),
-    };
+    let mut blocks = content_blocks(object);
     let ids: HashSet<String> = blocks
         .iter()
         .filter_map(|block| RawObject::parse(block).filter(|block| is_a(block, "tool_use")))
@@ -146,6 +141,16 @@ fn fold_tool_calls(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>)
         checked.note_removed(FaultKind::EmptyToolCalls, None);
     }
     true
+}
+
+/// Returns the blocks in the content of a message or a result. A text is one block, or none if it
+/// is blank.
+fn content_blocks(object: &RawObject<'_>) -> Vec<String> {
+    match content(object, "content") {
+        ContentField::Text(said) if !said.trim().is_empty() => vec![text_block(&said)],
+        ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
+        ContentField::Text(_) | ContentField::Nothing | ContentField::Other(_) => Vec::new(),
+    }
 }
 
 fn is_a(block: &RawObject<'_>, kind: &str) -> bool {
@@ -372,11 +377,7 @@ fn fold_other_fields(block: &mut RawObject<'_>) -> bool {
     if others.is_empty() {
         return true;
     }
-    let mut blocks: Vec<String> = match content(block, "content") {
-        ContentField::Text(before) if !before.trim().is_empty() => vec![text_block(&before)],
-        ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
-        _ => Vec::new(),
-    };
+    let mut blocks = content_blocks(block);
     blocks.push(text_block(&format!("{{{}}}", others.join(","))));
     block.set("content", written_list(&blocks));
     true
