@@ -335,27 +335,21 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
     }
 }
 
-/// Removes the fields of a result that only label it in other APIs, after the mark of a failure was
-/// read from its status. Returns whether there were any.
-fn remove_labels(block: &mut RawObject<'_>) -> bool {
-    const LABELS: [&str; 6] = ["id", "index", "name", "status", "toolName", "tool_name"];
-    let labels: Vec<&str> = LABELS.into_iter().filter(|name| block.has(name)).collect();
+/// Marks a result as an error if its status, which it has in other APIs, says so.
+fn mark_failure(block: &mut RawObject<'_>) {
     let is_failure = block.text("status").is_some_and(|status| has_failed(&status) == Some(true));
     if is_failure && block.get("is_error").is_none() {
         block.set("is_error", "true".to_owned());
     }
-    for name in &labels {
-        block.remove(name);
-    }
-    !labels.is_empty()
 }
 
-/// Removes the other fields of a result that the API refuses. Numbers, truth values and words label
-/// it, unless their field is for content; anything else becomes a text in it, but what repeats its
-/// content or is the input of its call. Returns whether there were any.
+/// Removes the fields of a result that the API refuses. Some fields only label it, and so do
+/// numbers, truth values and words, unless their field is for content; anything else becomes a text
+/// in it, but what repeats its content or is the input of its call. Returns whether there were any.
 fn fold_other_fields(block: &mut RawObject<'_>) -> bool {
     const FIELDS: [&str; 6] =
         ["type", "tool_use_id", "content", "is_error", "toolset_name", CACHE_MARK];
+    const LABELS: [&str; 6] = ["id", "index", "name", "status", "toolName", "tool_name"];
     const SAID: [&str; 4] = ["error", "stderr", "stdout", "value"];
     if block.names().iter().all(|name| FIELDS.contains(name)) {
         return false;
@@ -365,6 +359,7 @@ fn fold_other_fields(block: &mut RawObject<'_>) -> bool {
     let given = block.get("content");
     let is_said = |name: &str, json: &str| {
         !FIELDS.contains(&name)
+            && !LABELS.contains(&name)
             && !ARGUMENTS.contains(&name)
             && (RESULTS.contains(&name) || SAID.contains(&name) || !is_label(json))
             && given != Some(json)
@@ -402,7 +397,7 @@ fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
     is_changed |= adopt(block, &["id"], "tool_use_id");
     is_changed |= adopt(block, &RESULTS, "content");
     is_changed |= adopt(block, &["isError"], "is_error");
-    is_changed |= remove_labels(block);
+    mark_failure(block);
     let mut wrong = is_changed.then_some(FaultKind::MalformedResult);
     let is_empty = block.list("content").is_some_and(|blocks| blocks.is_empty());
     let is_given = block.has("content") && !is_empty;
