@@ -107,7 +107,11 @@ fn file(block: &RawObject<'_>) -> Option<(Option<ImageForm>, Option<String>, Str
 const DATA: &str = "data:";
 
 fn is_address(given: &str) -> bool {
-    [DATA, "https://", "http://"].iter().any(|begin| given.starts_with(begin))
+    given.starts_with(DATA) || is_web_address(given)
+}
+
+fn is_web_address(given: &str) -> bool {
+    ["https://", "http://"].iter().any(|begin| given.starts_with(begin))
 }
 
 /// Returns the type, if it is known, and the address of an image or a file that has it, or its data
@@ -225,6 +229,5 @@ fn source(address: &str) -> Option<String> {
         let (kind, data) = (quoted(kind), quoted(data));
         return Some(format!(r#"{{"type":"base64","media_type":{kind},"data":{data}}}"#));
     }
-    let is_web = address.starts_with("https://") || address.starts_with("http://");
-    is_web.then(|| format!(r#"{{"type":"url","url":{}}}"#, quoted(address)))
+    is_web_address(address).then(|| format!(r#"{{"type":"url","url":{}}}"#, quoted(address)))
 }
