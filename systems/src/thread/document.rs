@@ -18,7 +18,8 @@ pub struct CacheMarks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HistoryLayout {
     List,
-    /// JSON Lines, with the number of the line of each message, from 1.
+    /// JSON Lines, with the number of the line of each message, from 1; without numbers if all of
+    /// the text is JSON.
     Lines(Vec<usize>),
     /// An object, and the name of the field with the history.
     Field(String, &'static str),
@@ -44,15 +45,15 @@ impl HistoryDocument {
     /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages`, `input`
     /// or `contents` is a list of messages. An empty text is a history without messages.
     ///
-    /// A crash can leave NUL bytes and incomplete lines. NUL bytes at the ends of the text and of
-    /// lines are ignored. In JSON Lines, a line can have several messages, with or without commas
-    /// between them, and a message can have several lines if all of the text is JSON. What is not
-    /// JSON is kept: [`sanitize_history`](super::sanitize_history) removes it.
+    /// A crash can leave NUL bytes and incomplete lines. NUL bytes, and marks of files and records,
+    /// are ignored at the ends of the text and of lines. In JSON Lines, a line can have several
+    /// messages, with or without commas between them, and a message can have several lines if all
+    /// of the text is JSON. What is not JSON is kept:
+    /// [`sanitize_history`](super::sanitize_history) removes it.
     ///
     /// # Errors
     /// [`InvalidHistory`] if the text is none of these.
-    pub fn parse(text: &str) -> Result<Self, InvalidHistory> {
-        let whole = text.trim_start_matches('\u{feff}');
+    pub fn parse(whole: &str) -> Result<Self, InvalidHistory> {
         let text = trimmed(whole);
         if text.is_empty() {
             return Ok(Self { shape: HistoryLayout::Lines(Vec::new()), messages: Vec::new() });
@@ -77,13 +78,13 @@ impl HistoryDocument {
             let messages = vec![compact(text).into_owned()];
             return Ok(Self { shape: HistoryLayout::Lines(Vec::new()), messages });
         }
-        let (numbers, messages) = whole_values(text).unwrap_or_else(|| {
-            let lines = (1..).zip(whole.lines().map(trimmed));
-            let parts = lines.flat_map(|(number, line)| {
-                values_in(line).into_iter().map(move |json| (number, json.to_owned()))
-            });
-            parts.unzip()
+        let lines = (1..).zip(whole.lines().map(trimmed)).flat_map(|(number, line)| {
+            values_in(line).into_iter().map(move |json| (number, json.to_owned()))
         });
+        let (numbers, messages): (Vec<usize>, Vec<String>) = match whole_values(text) {
+            Some(messages) => (Vec::new(), messages),
+            None => lines.unzip(),
+        };
         if !messages.iter().any(|line| RawObject::parse(line).is_some()) {
             return Err(InvalidHistory(
                 "no line of it is a message: give a JSON list of messages, or one message a line"
@@ -151,12 +152,11 @@ impl HistoryDocument {
     }
 }
 
-/// Returns the JSON values of this text, each on one line, and no numbers of lines; `None` if it
-/// has anything else. Other programs write one value after another, each on several lines.
-fn whole_values(text: &str) -> Option<(Vec<usize>, Vec<String>)> {
+/// Returns the JSON values of this text, each on one line; `None` if it has anything else. Other
+/// programs write one value after another, each on several lines.
+fn whole_values(text: &str) -> Option<Vec<String>> {
     let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    let messages = values.map(|value| Some(compact(value.ok()?.get()).into_owned()));
-    Some((Vec::new(), messages.collect::<Option<_>>()?))
+    values.map(|value| Some(compact(value.ok()?.get()).into_owned())).collect()
 }
 
 /// How many times the length of a line may be read in search of its messages, where the line is
