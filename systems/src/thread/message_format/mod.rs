@@ -284,9 +284,7 @@ pub(super) fn check_message<'a>(
     around: MessageContext<'_>,
 ) -> CheckedMessage<'a> {
     if let Cow::Owned(whole) = replace_lone_surrogates(text) {
-        let mut checked = check_message(&whole, RawObject::parse(&whole), form, around);
-        checked.note_repaired(FaultKind::CutCharacter, None);
-        return CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked };
+        return check_repaired(&whole, FaultKind::CutCharacter, form, around);
     }
     let Some(object) = object else {
         return CheckedMessage::new(text, MessageRole::Other, None)
@@ -295,18 +293,12 @@ pub(super) fn check_message<'a>(
     if let Some((field, lost)) = lost_role::lost_role(&object, form) {
         let mut whole = object;
         whole.set(field, quoted(lost));
-        let whole = whole.write();
-        let mut checked = check_message(&whole, RawObject::parse(&whole), form, around);
-        checked.note_repaired(FaultKind::MissingRole, None);
-        return CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked };
+        return check_repaired(&whole.write(), FaultKind::MissingRole, form, around);
     }
     if let Some(said) = lost_role::bare_content(&object) {
         let mut whole = object;
         whole.set("content", said);
-        let whole = whole.write();
-        let mut checked = check_message(&whole, RawObject::parse(&whole), form, around);
-        checked.note_repaired(FaultKind::MalformedBlock, None);
-        return CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked };
+        return check_repaired(&whole.write(), FaultKind::MalformedBlock, form, around);
     }
     let checked = match form {
         MessageFormat::Plain | MessageFormat::OpenaiChat => {
@@ -322,6 +314,18 @@ pub(super) fn check_message<'a>(
         }
     };
     rewrite_ids::with_text_ids(checked, form)
+}
+
+/// Checks the text of a message after the repair of this fault.
+fn check_repaired(
+    whole: &str,
+    fault: FaultKind,
+    form: MessageFormat,
+    around: MessageContext<'_>,
+) -> CheckedMessage<'static> {
+    let mut checked = check_message(whole, RawObject::parse(whole), form, around);
+    checked.note_repaired(fault, None);
+    CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked }
 }
 
 /// Returns the ids of the calls that the provider runs itself, in formats where a message alone
