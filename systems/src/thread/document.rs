@@ -1,6 +1,6 @@
 //! Reads a history from text: a list, JSON Lines, or a field of a request.
 
-use super::raw_json::{RawObject, compact, list, written_list};
+use super::raw_json::{RawObject, compact, is_json, list, written_list};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -142,7 +142,6 @@ impl HistoryDocument {
     /// the history is not JSON Lines, this is the number of the message.
     #[must_use]
     pub fn broken_line(&self) -> Option<usize> {
-        let is_json = |text: &String| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
         let place = self.messages.iter().position(|text| !is_json(text))?;
         let number = match &self.shape {
             HistoryLayout::Lines(numbers) => numbers.get(place).copied(),

@@ -1,7 +1,7 @@
 //! JSON objects that keep the order of their fields and the source text of their values. If fields
 //! of a message are changed, the text of all other values stays the same.
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -118,6 +118,11 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
         return None;
     }
     serde_json::from_str::<FieldName<'_>>(json).ok().map(|name| name.0)
+}
+
+/// Returns whether a text is one JSON value.
+pub(super) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// Returns the items of a JSON list; `None` if the JSON is not a list.

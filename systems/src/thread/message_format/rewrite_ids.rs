@@ -4,7 +4,7 @@ use super::{
     CheckedMessage, MessageFormat, ToolCallKind, blocks, gemini, id_in, langchain, openai_responses,
 };
 use crate::thread::fault::FaultKind;
-use crate::thread::raw_json::{RawObject, quoted, text, written_list};
+use crate::thread::raw_json::{RawObject, is_json, quoted, text, written_list};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -151,8 +151,7 @@ pub(super) fn with_text_ids<'a>(
 ) -> CheckedMessage<'a> {
     let calls = checked.calls.iter().map(|call| &call.id);
     let mut ids = calls.chain(checked.answers.iter().map(|answer| &answer.id));
-    let is_json = |id: &String| serde_json::from_str::<serde::de::IgnoredAny>(id).is_ok();
-    if checked.is_unusable || !ids.any(is_json) {
+    if checked.is_unusable || !ids.any(|id| is_json(id)) {
         return checked;
     }
     let calls = checked.calls.iter().map(|call| (call.id.clone(), Some(call.id.clone())));
