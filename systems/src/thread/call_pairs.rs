@@ -58,8 +58,8 @@ impl CallResultPairs {
     /// - Calls with a result after them in their own message are a group without earlier calls.
     /// - If a call has several results, the first one counts, unless it only says that no result
     ///   was recorded.
-    /// - In items of the Responses API, a result may belong to a call of another kind with its id
-    ///   if that call has no other result; and so may a result with the id of the item of a call.
+    /// - In items of the Responses API, a result that has no call yet may belong to a call without
+    ///   a result: to one of another kind with its id, or to an earlier one whose item has its id.
     /// - A result without an id belongs to the group of calls directly before it: to the call whose
     ///   id its message has as its own, to a call of the same tool or, if equally many calls and
     ///   results are left, to the call at the same place.
@@ -258,8 +258,8 @@ impl CallResultPairs {
         }
     }
 
-    /// Assigns the results without a call to unanswered calls before them whose item has the id
-    /// that the result has as the id of the call: the two ids of an item are easily confused.
+    /// Assigns the results without a call to unanswered calls before them whose items have, as
+    /// their own ids, the ids of the results: the two ids of an item are easily confused.
     fn by_id_of_item(&mut self, checked: &[CheckedMessage<'_>]) {
         let mut open: HashMap<&str, PartPosition> = HashMap::new();
         for (index, one) in checked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {

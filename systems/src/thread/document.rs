@@ -4,9 +4,9 @@ use super::raw_json::{RawObject, compact, is_json, list, written_list};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// The marks of the cache in the tools and the instructions of a request of Anthropic, which come
-/// before its messages, and the mark of the whole request. They count together with those in its
-/// messages.
+/// The marks of the cache that a request of Anthropic has outside of its messages: in its tools and
+/// its instructions, which come before them, and for all of it. They count together with those in
+/// its messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheMarks {
     /// The number of marks.
@@ -119,8 +119,8 @@ impl HistoryDocument {
             .is_some_and(|whole| NAMES.iter().any(|name| whole.get(name).is_some()))
     }
 
-    /// Returns the marks of the cache that a request of Anthropic has outside of its messages: in
-    /// its tools and its instructions, and for all of it.
+    /// Returns the marks of the cache that this request has outside of its messages; none if it is
+    /// no request.
     #[must_use]
     pub fn cache_marks(&self) -> CacheMarks {
         let mut marks = CacheMarks::default();

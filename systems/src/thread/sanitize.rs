@@ -34,7 +34,7 @@ pub struct SanitizeOptions {
     /// Whether the history continues items that the provider stored, as with OpenAI's
     /// `previous_response_id`. Then a result may belong to a call among them.
     pub continues: bool,
-    /// The marks of the cache before the history, in a request of Anthropic.
+    /// The marks of the cache outside of the history, in a request of Anthropic.
     pub marks: CacheMarks,
 }
 

@@ -20,9 +20,9 @@ pub(in crate::thread) fn has_cache_mark(object: &RawObject<'_>) -> bool {
 }
 
 /// Removes the mark of the cache from all but the last blocks that have one: the API refuses more
-/// than four, together with those before the messages.
-pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>], before: CacheMarks) {
-    let mut left = 4_usize.saturating_sub(before.count);
+/// than four, together with those outside of the messages.
+pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>], outside: CacheMarks) {
+    let mut left = 4_usize.saturating_sub(outside.count);
     let mut limit = |object: &mut RawObject<'_>| {
         if object.get(CACHE_MARK).is_none() {
             return false;
@@ -41,8 +41,8 @@ pub(super) fn limit_cache_marks(checked: &mut [CheckedMessage<'_>], before: Cach
 
 /// Takes the time of an hour from marks of the cache that follow a mark of five minutes: the API
 /// refuses this order.
-pub(super) fn order_cache_marks(checked: &mut [CheckedMessage<'_>], before: CacheMarks) {
-    let mut is_short = before.has_short;
+pub(super) fn order_cache_marks(checked: &mut [CheckedMessage<'_>], outside: CacheMarks) {
+    let mut is_short = outside.has_short;
     let mut shorten = |object: &mut RawObject<'_>| {
         let Some(mut mark) = object.object(CACHE_MARK) else { return false };
         let is_long = mark.text("ttl").as_deref() == Some("1h");

@@ -399,7 +399,7 @@ pub(super) fn server_tool_halves(form: MessageFormat, text: &str) -> Vec<ServerT
 
 /// Repairs what the provider refuses in a message because of other messages: halves of the uses of
 /// server tools, too many or badly ordered marks of the cache, and repeated ids of items.
-/// `marks`: the marks of the cache before the messages.
+/// `marks`: the marks of the cache outside of the messages.
 pub(super) fn tidy_together(
     form: MessageFormat,
     checked: &mut [CheckedMessage<'_>],
