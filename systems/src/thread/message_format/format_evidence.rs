@@ -94,8 +94,8 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     if role == "tool" || object.get("tool_call_id").is_some() {
         return FormatEvidence::Strong(MessageFormat::OpenaiChat);
     }
-    let calls = || ["function_call", "tool_calls"].iter().any(|name| object.has(name));
-    if role == "function" || may_call && has_camel_call(object) || calls() {
+    let has_call_field = object.has("function_call") || object.has("tool_calls");
+    if role == "function" || has_call_field || may_call && has_camel_call(object) {
         // The fields may be null beside blocks in another format.
         return match found {
             FormatEvidence::Strong(form) => FormatEvidence::Weak(form),
