@@ -129,7 +129,7 @@ fn read_epoch(mut cursor: TextCursor<'_>) -> Result<ResolvedTime, GrammarFault> 
     let fraction = i64::from(time_of_day::read_fraction(&mut cursor));
     cursor.skip_spaces();
     if matches!(cursor.peek(), Some('+' | '-')) {
-        zone_suffix::read_suffix(&mut cursor)?;
+        zone_suffix::read_suffix(&mut cursor, true)?;
     }
     cursor.expect_end()?;
     let micros = seconds

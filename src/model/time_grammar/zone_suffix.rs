@@ -16,33 +16,33 @@ pub(super) enum ZoneSuffix {
     Offset(FixedOffset),
 }
 
-/// Parses the zone of a day or a clock time, which ends the text. A day alone has no offset:
-/// `monday-10` is more likely a name, and `2025-01-20 -10:30` a date and a clock time.
+/// Parses the zone of a day or a clock time, which ends the text.
 pub(super) fn read_last(
     mut cursor: TextCursor<'_>,
     clock: Option<NaiveTime>,
 ) -> Result<ZoneSuffix, GrammarFault> {
-    let mut after = cursor;
-    after.skip_spaces();
-    after.eat('(');
-    eat_utc_before_offset(&mut after);
-    if clock.is_none() && matches!(after.peek(), Some('+' | '-')) {
-        return Err(GrammarFault::syntax(after.rest()));
-    }
-    let suffix = read_suffix(&mut cursor)?;
+    let suffix = read_suffix(&mut cursor, clock.is_some())?;
     cursor.expect_end()?;
     Ok(suffix)
 }
 
 /// Parses `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `GMT+0100`, `UTC+1`, `+0100 CET`, `+0100
-/// (CET)`, each optionally in parentheses or followed by RFC 9557 brackets, or nothing.
-pub(super) fn read_suffix(cursor: &mut TextCursor<'_>) -> Result<ZoneSuffix, GrammarFault> {
+/// (CET)`, each optionally in parentheses or followed by RFC 9557 brackets, or nothing. Without a
+/// clock time, an offset is refused: `monday-10` is more likely a name, and `2025-01-20 -10:30` a
+/// date and a clock time.
+pub(super) fn read_suffix(
+    cursor: &mut TextCursor<'_>,
+    has_clock: bool,
+) -> Result<ZoneSuffix, GrammarFault> {
     let start = *cursor;
     cursor.skip_spaces();
     let mut offset = None;
     let is_enclosed = cursor.eat('(');
     let follows_utc = eat_utc_before_offset(cursor);
     if matches!(cursor.peek(), Some('+' | '-')) {
+        if !has_clock {
+            return Err(GrammarFault::syntax(cursor.rest()));
+        }
         let fixed = read_offset(cursor, follows_utc)?;
         pass_name(cursor, fixed, follows_utc)?;
         pass_monotonic_clock(cursor);
