@@ -26,14 +26,14 @@ pub(super) fn read<Tz: TimeZone>(
 ) -> Result<Option<ResolvedTime>, GrammarFault> {
     let text = cursor.rest();
     let weekday = read_weekday_before(&mut cursor);
-    let (day, month, rest) = if let Some((year, month, day)) = read_whole_date(&mut cursor) {
-        (day, month, DateRemainder { year: Some(year), ..DateRemainder::default() })
+    let (year, month, day) = if let Some((year, month, day)) = read_whole_date(&mut cursor) {
+        (Some(year), month, day)
     } else if let Some((day, month)) = read_day_and_month(&mut cursor) {
-        (day, month, DateRemainder::default())
+        (None, month, day)
     } else {
         return Ok(None);
     };
-    let rest = read_rest(cursor, rest)?;
+    let rest = read_rest(cursor, year)?;
     let year = rest.year.ok_or_else(|| match text.contains(is_between) {
         true => GrammarFault::impossible(
             "the year is missing",
@@ -103,11 +103,12 @@ const fn is_between(character: char) -> bool {
 
 /// Parses a year of four digits, a clock time and a zone, each at most once. The zone is not parsed
 /// here, but by [`numeric_date::finish`]: before the year it is one word, after the year it is the
-/// rest of the text. `rest` has what the date already says.
+/// rest of the text. `year` is that of the date, if the date has one.
 fn read_rest<'a>(
     mut cursor: TextCursor<'a>,
-    mut rest: DateRemainder<'a>,
+    year: Option<&'a str>,
 ) -> Result<DateRemainder<'a>, GrammarFault> {
+    let mut rest = DateRemainder { year, ..DateRemainder::default() };
     loop {
         cursor.skip_spaces();
         cursor.eat(',');
