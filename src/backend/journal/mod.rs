@@ -38,7 +38,7 @@ pub(crate) use witness::JournalWitness;
 use crate::backend::frame::HEADER_BYTES;
 use crate::backend::{
     AppendedRecord, CALLS, Cipher, Error, LogPosition, LogTail, RecordHash, SealMode,
-    WriteAheadLog, locked,
+    WriteAheadLog, files, locked,
 };
 use lock::AppendLock;
 use scan::{JournalCursor, JournalWalk};
@@ -374,12 +374,8 @@ impl WriteAheadLog for Journal {
 
 /// Checks that the folder exists and is readable. A store without it is damaged.
 fn check_folder(folder: &Path) -> Result<(), Error> {
-    match folder.read_dir() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(damaged(0, "its folder is missing"))
-        }
-        listed => listed.map(drop).map_err(Error::io("open", folder)),
-    }
+    let listed = files::if_there(folder.read_dir()).map_err(Error::io("open", folder))?;
+    listed.map(drop).ok_or_else(|| damaged(0, "its folder is missing"))
 }
 
 /// Returns whether a file name in a journal's folder belongs to the journal.

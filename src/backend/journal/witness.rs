@@ -6,7 +6,6 @@ use super::layout::{MARK_BYTES, SyncMark};
 use super::sync_mark::SyncMarkFile;
 use crate::backend::{Error, files, locked, plain_file};
 use std::fs::OpenOptions;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -35,17 +34,10 @@ impl JournalWitness {
     /// Opens the witness of this store; `None` if the file is missing, belongs to another store, or
     /// has no valid mark.
     pub(crate) fn open(path: &Path, store: &[u8; 16]) -> Result<Option<Self>, Error> {
-        let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-        let file = match OpenOptions::new().read(true).write(true).open(path) {
-            Ok(file) => file,
-            Err(error) if absent(&error) => return Ok(None),
-            // A witness that cannot be written lags, but is still checked.
-            Err(_) => match plain_file::open(path) {
-                Ok(file) => file,
-                Err(error) if absent(&error) => return Ok(None),
-                Err(error) => return Err(Error::io("open", path)(error)),
-            },
-        };
+        let opened = files::if_there(OpenOptions::new().read(true).write(true).open(path));
+        // A witness that cannot be written lags, but is still checked.
+        let opened = opened.or_else(|_| files::if_there(plain_file::open(path)));
+        let Some(file) = opened.map_err(Error::io("open", path))? else { return Ok(None) };
         let mut id = [0; ID_BYTES];
         if file.read_exact_at(&mut id, 0).is_err() || id != *store {
             return Ok(None);
