@@ -66,7 +66,7 @@ pub struct TranscriptImporter<'a> {
 /// The state of importing a file.
 struct TranscriptIntake {
     opened: ImportFile,
-    /// The name of its source; empty if the file is only read.
+    /// The name of its source; empty as long as its session is not known.
     source: String,
     session: Option<Session>,
     bookmark: SourceBookmark,
@@ -74,7 +74,7 @@ struct TranscriptIntake {
 }
 
 impl TranscriptIntake {
-    /// Creates the state for reading a file without importing it.
+    /// Creates the state of a file whose session is not known yet.
     fn new(opened: ImportFile, path: &Path) -> Self {
         Self {
             opened,
