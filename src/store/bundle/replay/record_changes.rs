@@ -127,7 +127,7 @@ impl SessionReplay<'_> {
     /// Skips an effect outside the range, but updates the state on which later effects depend.
     pub(super) fn pass(&mut self, effect: OperationEffect, which: usize) -> Result<()> {
         match effect {
-            // No later effect depends on their content, which would be read.
+            // To make their changes, their content would be read; no later effect depends on it.
             OperationEffect::Revision { .. } | OperationEffect::Facts { .. } => {}
             OperationEffect::Folded { branch, first, last } => {
                 self.folded(branch, first, last);
