@@ -9,61 +9,35 @@ use super::work_counter;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Name parts (in lower case) that indicate a secret, with the kind of the value.
-pub(super) const INDICATING_WORDS: [(&str, &str); 53] = [
-    ("psk=", "password"),
-    ("psk\"", "password"),
-    ("psk\\", "password"),
-    ("psk:", "password"),
-    ("pw=", "password"),
-    ("pw =", "password"),
-    ("_pw:", "password"),
-    ("_pw\"", "password"),
-    ("_pw\\", "password"),
-    ("_pw'", "password"),
-    ("presharedkey", "key"),
-    ("auth-key", "key"),
-    ("authkey", "key"),
-    ("_pat=", "token"),
-    ("functions-key", "key"),
-    ("subscription-key", "key"),
-    ("master-key", "key"),
-    ("rapidapi-key", "key"),
-    ("password", "password"),
-    ("passwd", "password"),
-    ("passphrase", "password"),
-    ("_pass", "password"),
-    ("-pass", "password"),
-    ("_pwd", "password"),
-    ("pwd=", "password"),
-    ("pwd =", "password"),
-    ("pwd:", "password"),
-    ("pwd\"", "password"),
-    ("pwd\\", "password"),
-    ("pwd'", "password"),
-    ("passcode", "password"),
-    ("pass=", "password"),
-    ("pass =", "password"),
-    ("_salt", "secret"),
-    ("pass:", "password"),
-    ("pass\"", "password"),
-    ("pass\\", "password"),
-    ("pass'", "password"),
-    ("secret", "secret"),
-    ("token", "token"),
-    ("api_key", "key"),
-    ("apikey", "key"),
-    ("api-key", "key"),
-    ("accesskey", "key"),
-    ("access-key", "key"),
-    ("accountkey", "key"),
-    ("privatekey", "key"),
-    ("private-key", "key"),
-    ("encryptionkey", "key"),
-    ("signingkey", "key"),
-    ("_key", "key"),
-    ("credential", "credential"),
-    ("_auth", "credential"),
+/// Name parts (in lower case) that indicate a secret, after the kind of the value. If a name has
+/// several, the last one in this order counts.
+pub(super) const INDICATING_WORDS: &[(&str, &[&str])] = &[
+    (
+        "password",
+        &["psk=", "psk\"", "psk\\", "psk:", "pw=", "pw =", "_pw:", "_pw\"", "_pw\\", "_pw'"],
+    ),
+    ("key", &["presharedkey", "auth-key", "authkey"]),
+    ("token", &["_pat="]),
+    ("key", &["functions-key", "subscription-key", "master-key", "rapidapi-key"]),
+    (
+        "password",
+        &[
+            "password", "passwd", "passphrase", "_pass", "-pass", "_pwd", "pwd=", "pwd =", "pwd:",
+            "pwd\"", "pwd\\", "pwd'", "passcode", "pass=", "pass =",
+        ],
+    ),
+    ("secret", &["_salt"]),
+    ("password", &["pass:", "pass\"", "pass\\", "pass'"]),
+    ("secret", &["secret"]),
+    ("token", &["token"]),
+    (
+        "key",
+        &[
+            "api_key", "apikey", "api-key", "accesskey", "access-key", "accountkey", "privatekey",
+            "private-key", "encryptionkey", "signingkey", "_key",
+        ],
+    ),
+    ("credential", &["credential", "_auth"]),
 ];
 
 /// Last name parts whose values are not checked: such a value is public, or describes a secret.
@@ -114,15 +88,17 @@ pub(super) struct NamedValue {
 /// Returns the kind of secret that this name indicates, if any.
 pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     // Most calls are for fields of facts, whose names contain no such word.
-    static STARTS: LazyLock<HintStarts> =
-        LazyLock::new(|| HintStarts::of(INDICATING_WORDS.iter().map(|(word, _)| bare(word))));
+    static STARTS: LazyLock<HintStarts> = LazyLock::new(|| {
+        let words = INDICATING_WORDS.iter().flat_map(|(_, words)| *words);
+        HintStarts::of(words.map(|word| bare(word)))
+    });
     STARTS.next(name.as_bytes(), 0..name.len())?;
     let lower = name.to_ascii_lowercase();
-    let known = |(word, _): &&(&str, &str)| match bare(word) {
+    let known = |word: &&str| match bare(word) {
         bare if bare.len() < word.len() => lower.ends_with(bare),
         _ => lower.contains(word),
     };
-    let (_, kind) = INDICATING_WORDS.iter().rfind(known)?;
+    let (kind, _) = INDICATING_WORDS.iter().rfind(|(_, words)| words.iter().any(known))?;
     indicates_secret(name.as_bytes()).then_some(*kind)
 }
 

@@ -61,18 +61,22 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let shapes = shapes.flat_map(|(number, rule)| {
         rule.hints.iter().map(move |word| (*word, ScanHint::Shape(number)))
     });
-    let names =
-        named_value::INDICATING_WORDS.iter().map(|(word, kind)| (*word, ScanHint::Name(kind)));
-    let surroundings =
-        credential::HINTS.iter().map(|(word, kind)| (*word, ScanHint::Surroundings(*kind)));
-    let programs =
-        program_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Program(*place)));
-    let commands =
-        command_hint::HINTS.iter().map(|(word, place)| (*word, ScanHint::Command(*place)));
+    let names = words_of(named_value::INDICATING_WORDS, ScanHint::Name);
+    let surroundings = words_of(credential::HINTS, ScanHint::Surroundings);
+    let programs = words_of(program_secret::HINTS, ScanHint::Program);
+    let commands = words_of(command_hint::HINTS, ScanHint::Command);
     let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
     let contexts = surroundings.chain(programs).chain(commands);
     HintTable::of(shapes.chain(names).chain(contexts).chain(escapes).collect())
 });
+
+/// Returns the words of a table, each with its hint.
+fn words_of<K: Copy + 'static>(
+    table: &'static [(K, &'static [&'static str])],
+    hint: fn(K) -> ScanHint,
+) -> impl Iterator<Item = (&'static str, ScanHint)> {
+    table.iter().flat_map(move |(kind, words)| words.iter().map(move |word| (*word, hint(*kind))))
+}
 
 impl HintTable {
     fn of(words: Vec<(&'static str, ScanHint)>) -> Self {
