@@ -1,44 +1,12 @@
 //! Finds the command that a runner runs. A runner is a program that runs the command in its
 //! arguments, such as `sudo`, `timeout 60`, `uv run` or `docker exec NAME`.
 
-/// A runner, with the form of its arguments.
-struct RunnerProgram {
-    /// The first words of its call: the program and a subcommand.
-    words: &'static [&'static str],
-    /// The options that take a value.
-    valued: &'static [&'static str],
-    /// The number of words between the options and the command, such as the name of a container.
-    operands: usize,
-}
-
 /// The command that a runner runs.
 pub(super) enum InnerCommand<'w, 'a> {
     /// The words of the command, and the directory that the runner changes to.
     Words(&'w [&'a str], Option<&'a str>),
     /// A command line in one word.
     Line(String),
-}
-
-/// Creates a runner whose options take no values.
-const fn plain(words: &'static [&'static str]) -> RunnerProgram {
-    RunnerProgram { words, valued: &[], operands: 0 }
-}
-
-/// Creates a runner with options that take a value.
-const fn with_options(
-    words: &'static [&'static str],
-    valued: &'static [&'static str],
-) -> RunnerProgram {
-    RunnerProgram { words, valued, operands: 0 }
-}
-
-/// Creates a runner with words between its options and the command.
-const fn with_operands(
-    words: &'static [&'static str],
-    valued: &'static [&'static str],
-    operands: usize,
-) -> RunnerProgram {
-    RunnerProgram { words, valued, operands }
 }
 
 const CONTAINER: &[&str] = &[
@@ -67,168 +35,107 @@ const COVERAGE: &[&str] = &[
 ];
 const CONDA: &[&str] = &["-n", "--name", "-p", "--prefix", "--cwd"];
 
-/// The runners. If several match a command, the one with the most words counts.
-const RUNNERS: &[RunnerProgram] = &[
-    with_options(&["sudo"], &["-u", "-g", "-p", "-C", "-D"]),
-    with_options(&["doas"], &["-u", "-C"]),
-    with_options(&["env"], &["-u", "--unset", "-C", "--chdir"]),
-    with_options(&["time"], &["-f", "-o"]),
-    with_options(&["nice"], &["-n", "--adjustment"]),
-    with_options(&["ionice"], &["-c", "-n"]),
-    with_options(&["exec"], &["-a"]),
-    plain(&["command"]),
-    plain(&["builtin"]),
-    plain(&["call"]),
-    plain(&["winpty"]),
-    plain(&["noglob"]),
-    plain(&["nohup"]),
-    plain(&["arch"]),
-    plain(&["fvm"]),
-    with_options(&["xcrun"], &["--sdk", "-sdk", "--toolchain"]),
-    plain(&["symfony"]),
-    plain(&["lando"]),
-    plain(&["composer", "exec"]),
-    with_operands(&["yarn", "workspace"], &[], 1),
-    plain(&["go", "tool"]),
-    plain(&["go", "run"]),
-    plain(&["busybox"]),
-    plain(&["catchsegv"]),
-    plain(&["fakeroot"]),
-    with_options(&["perf", "stat"], &["-e", "--event", "-o", "--output", "-r", "--repeat"]),
-    with_options(&["strace"], &["-o", "-e", "-s", "-P"]),
+/// The runners: the first words of their calls (a program and a subcommand), their options with a
+/// value, and the number of words between the options and the command, such as the name of a
+/// container. If several match a command, the one with the most words counts.
+const RUNNERS: &[(&[&str], &[&str], usize)] = &[
+    (
+        &[
+            "command", "builtin", "call", "winpty", "noglob", "nohup", "arch", "fvm", "symfony",
+            "lando", "composer exec", "go tool", "go run", "busybox", "catchsegv", "fakeroot",
+            "distrobox enter", "guix shell", "toolbox run", "devenv shell", "sail", "setsid",
+            "unbuffer", "chronic", "eatmydata", "dbus-run-session", "bunx", "pnpx", "pnpm exec",
+            "yarn exec", "bun x", "yarn run", "yarn", "pnpm", "bun run", "poetry run",
+            "pipenv run", "hatch run", "rye run", "pdm run", "bundle exec", "mise exec", "mise x",
+            "devbox run", "flox activate", "opam exec", "stack exec", "cabal exec", "corepack",
+            "volta run", "dotenv run", "dotenv", "asdf exec", "pyenv exec", "rbenv exec",
+            "cross-env", "ddtrace-run", "firejail", "rtk", "rtk err", "rtk test", "rtk proxy",
+            "docker-php-entrypoint", "ddev exec",
+        ],
+        &[],
+        0,
+    ),
+    (&["sudo"], &["-u", "-g", "-p", "-C", "-D"], 0),
+    (&["doas"], &["-u", "-C"], 0),
+    (&["env"], &["-u", "--unset", "-C", "--chdir"], 0),
+    (&["time"], &["-f", "-o"], 0),
+    (&["nice"], &["-n", "--adjustment"], 0),
+    (&["ionice"], &["-c", "-n"], 0),
+    (&["exec"], &["-a"], 0),
+    (&["xcrun"], &["--sdk", "-sdk", "--toolchain"], 0),
+    (
+        &["yarn workspace", "direnv exec", "nvm exec", "rustup run", "chamber exec", "faketime"],
+        &[],
+        1,
+    ),
+    (&["perf stat"], &["-e", "--event", "-o", "--output", "-r", "--repeat"], 0),
+    (&["strace"], &["-o", "-e", "-s", "-P"], 0),
     // The form of macOS: `script FILE COMMAND`.
-    with_operands(&["script"], &["-t"], 1),
-    with_options(&["wsl"], &["-d", "--distribution", "-u", "--user", "--cd"]),
-    plain(&["distrobox", "enter"]),
-    plain(&["guix", "shell"]),
-    plain(&["toolbox", "run"]),
-    plain(&["devenv", "shell"]),
-    plain(&["sail"]),
-    plain(&["setsid"]),
-    plain(&["unbuffer"]),
-    plain(&["chronic"]),
-    plain(&["eatmydata"]),
-    with_options(&["stdbuf"], &["-o", "-e", "-i"]),
-    with_options(&["xvfb-run"], &["-s", "--server-args", "-n", "--server-num", "-e", "-f", "-w"]),
-    plain(&["dbus-run-session"]),
-    with_options(&["sshpass"], &["-p", "-f"]),
-    with_options(&["srun"], &["-n", "-N", "-c", "-p", "-t", "-J", "-A"]),
-    with_options(&["mpirun"], &["-n", "-np", "-H", "--hostfile"]),
-    with_options(&["mpiexec"], &["-n", "-np", "-H", "--hostfile"]),
-    with_options(&["numactl"], &["-N", "-m", "-C"]),
-    with_options(&["caffeinate"], &["-t", "-w"]),
-    with_operands(&["timeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
-    with_operands(&["gtimeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
-    with_options(&["runuser"], &["-u", "--user", "-g", "--group"]),
-    with_options(
+    (&["script"], &["-t"], 1),
+    (&["wsl"], &["-d", "--distribution", "-u", "--user", "--cd"], 0),
+    (&["stdbuf"], &["-o", "-e", "-i"], 0),
+    (&["xvfb-run"], &["-s", "--server-args", "-n", "--server-num", "-e", "-f", "-w"], 0),
+    (&["sshpass"], &["-p", "-f"], 0),
+    (&["srun"], &["-n", "-N", "-c", "-p", "-t", "-J", "-A"], 0),
+    (&["mpirun", "mpiexec"], &["-n", "-np", "-H", "--hostfile"], 0),
+    (&["numactl"], &["-N", "-m", "-C"], 0),
+    (&["caffeinate"], &["-t", "-w"], 0),
+    (&["timeout", "gtimeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
+    (&["runuser"], &["-u", "--user", "-g", "--group"], 0),
+    (
         &["xargs"],
         &[
             "-n", "-I", "-P", "-L", "-d", "-a", "-s", "-E", "--max-args", "--max-procs",
             "--arg-file",
         ],
+        0,
     ),
-    with_options(&["nyc"], COVERAGE),
-    with_options(&["c8"], COVERAGE),
-    with_options(
-        &["devcontainer", "exec"],
+    (&["nyc", "c8"], COVERAGE, 0),
+    (
+        &["devcontainer exec"],
         &["--workspace-folder", "--config", "--container-id", "--id-label", "--remote-env"],
+        0,
     ),
-    with_options(&["npx"], NPM),
-    plain(&["bunx"]),
-    plain(&["pnpx"]),
-    with_options(&["npm", "exec"], NPM),
-    with_options(&["npm", "x"], NPM),
-    plain(&["pnpm", "exec"]),
-    with_options(&["pnpm", "dlx"], &["--package"]),
-    plain(&["yarn", "exec"]),
-    with_options(&["yarn", "dlx"], &["-p", "--package"]),
-    plain(&["bun", "x"]),
-    plain(&["yarn", "run"]),
-    plain(&["yarn"]),
-    plain(&["pnpm"]),
-    plain(&["bun", "run"]),
-    with_options(&["uv", "run"], UV),
-    with_options(&["uv", "tool", "run"], UV),
-    with_options(&["uvx"], UV),
-    with_options(&["pipx", "run"], &["--spec"]),
-    plain(&["poetry", "run"]),
-    plain(&["pipenv", "run"]),
-    plain(&["hatch", "run"]),
-    plain(&["rye", "run"]),
-    plain(&["pdm", "run"]),
-    with_options(&["pixi", "run"], &["-e", "--environment", "--manifest-path"]),
-    with_options(&["conda", "run"], CONDA),
-    with_options(&["mamba", "run"], CONDA),
-    with_options(&["micromamba", "run"], CONDA),
-    plain(&["bundle", "exec"]),
-    plain(&["mise", "exec"]),
-    plain(&["mise", "x"]),
-    with_operands(&["direnv", "exec"], &[], 1),
-    plain(&["devbox", "run"]),
-    plain(&["flox", "activate"]),
-    plain(&["opam", "exec"]),
-    plain(&["stack", "exec"]),
-    plain(&["cabal", "exec"]),
-    plain(&["corepack"]),
-    plain(&["volta", "run"]),
-    with_operands(&["nvm", "exec"], &[], 1),
-    with_operands(&["rustup", "run"], &[], 1),
-    with_options(
-        &["coverage", "run"],
+    (&["npx", "npm exec", "npm x"], NPM, 0),
+    (&["pnpm dlx"], &["--package"], 0),
+    (&["yarn dlx"], &["-p", "--package"], 0),
+    (&["uv run", "uv tool run", "uvx"], UV, 0),
+    (&["pipx run"], &["--spec"], 0),
+    (&["pixi run"], &["-e", "--environment", "--manifest-path"], 0),
+    (&["conda run", "mamba run", "micromamba run"], CONDA, 0),
+    (
+        &["coverage run"],
         &[
             "--source", "--rcfile", "--omit", "--include", "--concurrency", "--data-file",
             "--context",
         ],
+        0,
     ),
-    plain(&["dotenv", "run"]),
-    plain(&["dotenv"]),
-    with_options(&["dotenvx", "run"], &["-f", "--env-file", "-e", "--env"]),
-    with_options(&["doppler", "run"], &["-p", "--project", "-c", "--config"]),
-    with_options(&["infisical", "run"], &["--env", "--path", "--projectId"]),
-    with_options(&["op", "run"], &["--env-file"]),
-    with_operands(&["aws-vault", "exec"], &["-d", "--duration"], 1),
-    with_operands(&["chamber", "exec"], &[], 1),
-    plain(&["asdf", "exec"]),
-    plain(&["pyenv", "exec"]),
-    plain(&["rbenv", "exec"]),
-    with_options(&["taskset"], &["-c", "--cpu-list"]),
-    with_operands(&["flock"], &["-w", "--timeout", "-E"], 1),
-    plain(&["cross-env"]),
-    with_options(&["env-cmd"], &["-f", "--file", "-e", "--environments", "-r", "--rc-file"]),
-    with_options(&["dotenv-cli"], &["-e", "-v", "-p", "-c"]),
-    plain(&["ddtrace-run"]),
-    with_operands(&["faketime"], &[], 1),
-    plain(&["firejail"]),
-    with_options(&["systemd-run"], &["-p", "--property", "-u", "--unit", "-E", "--setenv"]),
-    // It shortens the output of the command for agents.
-    plain(&["rtk"]),
-    plain(&["rtk", "err"]),
-    plain(&["rtk", "test"]),
-    plain(&["rtk", "proxy"]),
-    plain(&["docker-php-entrypoint"]),
-    with_options(&["php"], &["-d", "-c"]),
-    plain(&["ddev", "exec"]),
-    with_operands(&["docker", "exec"], CONTAINER, 1),
-    with_operands(&["docker", "run"], CONTAINER, 1),
-    with_operands(&["docker", "container", "exec"], CONTAINER, 1),
-    with_operands(&["docker", "container", "run"], CONTAINER, 1),
-    with_operands(&["lxc", "exec"], &["--env", "--cwd"], 1),
-    with_operands(&["incus", "exec"], &["--env", "--cwd"], 1),
-    with_operands(&["limactl", "shell"], &["--workdir"], 1),
-    with_operands(&["nerdctl", "exec"], CONTAINER, 1),
-    with_operands(&["nerdctl", "run"], CONTAINER, 1),
-    with_operands(&["apptainer", "exec"], &["-B", "--bind", "--pwd"], 1),
-    with_operands(&["singularity", "exec"], &["-B", "--bind", "--pwd"], 1),
-    with_operands(&["podman", "exec"], CONTAINER, 1),
-    with_operands(&["podman", "run"], CONTAINER, 1),
-    with_operands(&["docker-compose", "run"], CONTAINER, 1),
-    with_operands(&["docker-compose", "exec"], CONTAINER, 1),
-    with_operands(&["docker", "compose", "run"], CONTAINER, 1),
-    with_operands(&["docker", "compose", "exec"], CONTAINER, 1),
-    with_operands(&["podman", "compose", "run"], CONTAINER, 1),
-    with_operands(&["podman", "compose", "exec"], CONTAINER, 1),
-    with_operands(&["kubectl", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
-    with_operands(&["oc", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
+    (&["dotenvx run"], &["-f", "--env-file", "-e", "--env"], 0),
+    (&["doppler run"], &["-p", "--project", "-c", "--config"], 0),
+    (&["infisical run"], &["--env", "--path", "--projectId"], 0),
+    (&["op run"], &["--env-file"], 0),
+    (&["aws-vault exec"], &["-d", "--duration"], 1),
+    (&["taskset"], &["-c", "--cpu-list"], 0),
+    (&["flock"], &["-w", "--timeout", "-E"], 1),
+    (&["env-cmd"], &["-f", "--file", "-e", "--environments", "-r", "--rc-file"], 0),
+    (&["dotenv-cli"], &["-e", "-v", "-p", "-c"], 0),
+    (&["systemd-run"], &["-p", "--property", "-u", "--unit", "-E", "--setenv"], 0),
+    (&["php"], &["-d", "-c"], 0),
+    (
+        &[
+            "docker exec", "docker run", "docker container exec", "docker container run",
+            "nerdctl exec", "nerdctl run", "podman exec", "podman run", "docker-compose run",
+            "docker-compose exec", "docker compose run", "docker compose exec",
+            "podman compose run", "podman compose exec",
+        ],
+        CONTAINER,
+        1,
+    ),
+    (&["lxc exec", "incus exec"], &["--env", "--cwd"], 1),
+    (&["limactl shell"], &["--workdir"], 1),
+    (&["apptainer exec", "singularity exec"], &["-B", "--bind", "--pwd"], 1),
+    (&["kubectl exec", "oc exec"], &["-n", "--namespace", "-c", "--container"], 1),
 ];
 
 /// Runners whose command is only the words after `--`, if there is a `--`.
@@ -317,9 +224,16 @@ pub(super) fn inner<'w, 'a>(
         scratch.extend(rest);
     }
     let words: &'w [&'a str] = scratch;
-    let runner = RUNNERS.iter().filter(|runner| words.starts_with(runner.words));
-    let runner = runner.max_by_key(|runner| runner.words.len())?;
-    let rest = words.get(runner.words.len()..)?;
+    let is_here = |call: &&&str| {
+        let mut wanted = call.split(' ').enumerate();
+        call.starts_with(program) && wanted.all(|(at, word)| words.get(at) == Some(&word))
+    };
+    let found = RUNNERS.iter().flat_map(|(calls, valued, operands)| {
+        let found = calls.iter().filter(is_here);
+        found.map(move |call| (call.split(' ').count(), *valued, *operands))
+    });
+    let (count, valued, operands) = found.max_by_key(|(count, ..)| *count)?;
+    let rest = words.get(count..)?;
     // `command -v NAME` only finds the program.
     if program == "command" && matches!(rest.first(), Some(&("-v" | "-V"))) {
         return None;
@@ -328,8 +242,8 @@ pub(super) fn inner<'w, 'a>(
     let command = match dashes.filter(|_| AFTER_DASHES.contains(&program)) {
         Some(at) => rest.get(at + 1..)?,
         None => {
-            let command = after_options(rest, runner.valued);
-            after_options(command.get(runner.operands..).unwrap_or_default(), &[])
+            let command = after_options(rest, valued);
+            after_options(command.get(operands..).unwrap_or_default(), &[])
         }
     };
     // The options of the command itself are not the runner's.
