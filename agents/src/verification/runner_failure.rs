@@ -3,20 +3,12 @@
 use super::check_call::CheckCall;
 use regex::Regex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// A message with which programs report that they ran nothing.
-struct RunnerFailure {
-    /// The programs that print it.
-    programs: &'static [&'static str],
-    /// The pattern of the message's line. `{}` is the name of what the program should run. Either
-    /// every alternative of the pattern has `{}`, or none has it.
-    message: &'static str,
-}
-
-const fn says(programs: &'static [&'static str], message: &'static str) -> RunnerFailure {
-    RunnerFailure { programs, message }
-}
+/// A message with which programs report that they ran nothing: the programs that print it, and the
+/// pattern of its line. `{}` is the name of what the program should run. Either every alternative
+/// of the pattern has `{}`, or none has it.
+type RunnerMessage = (&'static [&'static str], &'static str);
 
 /// Programs that run commands in containers.
 const CONTAINERS: &[&str] =
@@ -29,152 +21,131 @@ const MAVEN: &[&str] = &["mvn", "mvnw", "mvnd"];
 const JAVA: &[&str] = &["gradle", "gradlew", "mvn", "mvnw", "mvnd", "ant", "sbt", "lein"];
 
 /// Messages with which a program reports that it could not run the check.
-static FAILURES: &[RunnerFailure] = &[
-    says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
-    says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
-    says(&["ssh"], r"^ssh: |^Host key verification failed|: Permission denied \(publickey"),
-    says(
+static FAILURES: &[RunnerMessage] = &[
+    (&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
+    (&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
+    (&["ssh"], r"^ssh: |^Host key verification failed|: Permission denied \(publickey"),
+    (
         CONTAINERS,
         r"^(?:docker: |ERROR: )?(?:Error response from daemon|Cannot connect to the Docker)",
     ),
-    says(
+    (
         CONTAINERS,
         r"^(?:docker: |ERROR: )?(?:(?:Got )?permission denied while trying to connect|error during connect: )",
     ),
-    says(CONTAINERS, r"^ERROR: (?:failed to build: )?failed to solve: failed to read dockerfile: "),
-    says(
-        CONTAINERS,
-        r#"^(?:service "?\S+"? is not running|no such service: |no configuration file)"#,
-    ),
-    says(CONTAINERS, r"^Error: (?:No such container|no container with name)"),
-    says(
-        &["kubectl"],
-        r"^(?:Error from server|error: unable to upgrade connection|The connection to)",
-    ),
-    says(
-        &["sudo"],
-        r"^sudo: (?:a password is required|a terminal is required|\S+: command not found)",
-    ),
-    says(NODE, r#"^npm (?:ERR!|error) [Mm]issing script: "?{}(?:"|$)"#),
-    says(&["node"], r#"^Missing script: "{}""#),
-    says(
+    (CONTAINERS, r"^ERROR: (?:failed to build: )?failed to solve: failed to read dockerfile: "),
+    (CONTAINERS, r#"^(?:service "?\S+"? is not running|no such service: |no configuration file)"#),
+    (CONTAINERS, r"^Error: (?:No such container|no container with name)"),
+    (&["kubectl"], r"^(?:Error from server|error: unable to upgrade connection|The connection to)"),
+    (&["sudo"], r"^sudo: (?:a password is required|a terminal is required|\S+: command not found)"),
+    (NODE, r#"^npm (?:ERR!|error) [Mm]issing script: "?{}(?:"|$)"#),
+    (&["node"], r#"^Missing script: "{}""#),
+    (
         &["node", "tsx"],
         r"^Error: Cannot find module '(?:/|[A-Z]:\\)(?:[^']*[/\\])?{}(?:\.[cm]?js)?'$",
     ),
     // The package `tsc` is not the compiler. Without a project, the compiler prints its options.
-    says(
+    (
         &["tsc"],
         r"^\s*This is not the tsc command you are looking for|^tsc: The TypeScript Compiler - Version ",
     ),
-    says(
+    (
         NODE,
         r"^npm (?:ERR!|error) (?:could not determine executable|enoent Could not read package|npx canceled due to missing packages)",
     ),
-    says(NODE, r"^\s*ERR_PNPM_(?:NO_SCRIPT|NO_IMPORTER_MANIFEST_FOUND)\b"),
-    says(NODE, r#"^(?:error|\s*ERR_PNPM_\S+\s+)?\s*Command "{}" not found"#),
-    says(NODE, r#"^(?:Usage Error: Couldn't find a script named|error: Script not found) "{}""#),
-    says(NODE, r"^error: could not find package\.json|^Usage Error: The project in "),
+    (NODE, r"^\s*ERR_PNPM_(?:NO_SCRIPT|NO_IMPORTER_MANIFEST_FOUND)\b"),
+    (NODE, r#"^(?:error|\s*ERR_PNPM_\S+\s+)?\s*Command "{}" not found"#),
+    (NODE, r#"^(?:Usage Error: Couldn't find a script named|error: Script not found) "{}""#),
+    (NODE, r"^error: could not find package\.json|^Usage Error: The project in "),
     // In any language, the message has only one name, which is in quotes, and its last sentence is
     // one word.
-    says(
+    (
         MAKE,
         r#"^g?make(?:\[\d+\])?: \*\*\* [^\['‘`“„«"]*['‘`“„«"][ \x{a0}]?{}[ \x{a0}]?['’”“»"][^'‘`“„«"]*[.。] +\S+[.。]$"#,
     ),
-    says(MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
-    says(MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
-    says(
+    (MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
+    (MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
+    (
         &["nix", "nix-shell"],
         r"^error: (?:getting status of|path '|flake '|attribute '|cached failure)",
     ),
-    says(
+    (
         &["nix", "nix-shell"],
         r"^error: (?:unable to download|file '\S+' was not found|undefined variable)",
     ),
-    says(&["dotenv"], r"^Error: Invalid value for '-f'|^dotenv: "),
-    says(&["bun"], r"^error: (?:0 test files matching|No tests found)"),
-    says(&["flock"], r"^flock: (?:cannot|failed)"),
-    says(&["just"], r"^error: [Jj]ustfile does not contain recipe [`']{}[`']"),
-    says(&["just"], r"^error: No justfile found"),
-    says(&["task", "go-task"], r#"^task: Task "{}" does not exist"#),
-    says(&["task", "go-task"], r"^task: No Taskfile found"),
-    says(&["mise", "rtx"], r"^(?:mise )?(?:ERROR )?no task(?:s)? .*\b{}\b.* found"),
-    says(&["gradle", "gradlew"], r"^Task '{}' not found in "),
-    says(&["gradle", "gradlew"], r"^> Unknown command-line option '"),
-    says(
-        MAVEN,
-        r"^Unable to parse command line options: |^\[ERROR\] The goal you specified requires",
-    ),
-    says(MAVEN, r#"^\[ERROR\] Unknown lifecycle phase "{}""#),
-    says(
-        &["ant"],
-        r#"^Buildfile: \S+ does not exist!|^Target "\S+" does not exist in the project"#,
-    ),
-    says(JAVA, r"^(?:ERROR|Error): JAVA_HOME is |^The JAVA_HOME environment variable is not "),
-    says(JAVA, r"Unable to locate a Java Runtime|^Error: Could not find or load main class "),
+    (&["dotenv"], r"^Error: Invalid value for '-f'|^dotenv: "),
+    (&["bun"], r"^error: (?:0 test files matching|No tests found)"),
+    (&["flock"], r"^flock: (?:cannot|failed)"),
+    (&["just"], r"^error: [Jj]ustfile does not contain recipe [`']{}[`']"),
+    (&["just"], r"^error: No justfile found"),
+    (&["task", "go-task"], r#"^task: Task "{}" does not exist"#),
+    (&["task", "go-task"], r"^task: No Taskfile found"),
+    (&["mise", "rtx"], r"^(?:mise )?(?:ERROR )?no task(?:s)? .*\b{}\b.* found"),
+    (&["gradle", "gradlew"], r"^Task '{}' not found in "),
+    (&["gradle", "gradlew"], r"^> Unknown command-line option '"),
+    (MAVEN, r"^Unable to parse command line options: |^\[ERROR\] The goal you specified requires"),
+    (MAVEN, r#"^\[ERROR\] Unknown lifecycle phase "{}""#),
+    (&["ant"], r#"^Buildfile: \S+ does not exist!|^Target "\S+" does not exist in the project"#),
+    (JAVA, r"^(?:ERROR|Error): JAVA_HOME is |^The JAVA_HOME environment variable is not "),
+    (JAVA, r"Unable to locate a Java Runtime|^Error: Could not find or load main class "),
     // The wrapper could not download the tool, or could not write it.
-    says(&["gradlew", "mvnw"], r#"^Exception in thread "main" java\.(?:io|net)\."#),
-    says(&["rake"], r"^(?:rake aborted!\s*)?Don't know how to build task '{}'"),
-    says(&["composer"], r#"Command "{}" is not defined"#),
-    says(&["deno"], r"^Task not found: {}"),
-    says(&["poetry"], r"^Command not found: {}"),
-    says(&["poetry"], r"^Poetry could not find a pyproject\.toml"),
-    says(&["uv", "uvx"], r"^error: Failed to spawn: `{}`"),
-    says(
+    (&["gradlew", "mvnw"], r#"^Exception in thread "main" java\.(?:io|net)\."#),
+    (&["rake"], r"^(?:rake aborted!\s*)?Don't know how to build task '{}'"),
+    (&["composer"], r#"Command "{}" is not defined"#),
+    (&["deno"], r"^Task not found: {}"),
+    (&["poetry"], r"^Command not found: {}"),
+    (&["poetry"], r"^Poetry could not find a pyproject\.toml"),
+    (&["uv", "uvx"], r"^error: Failed to spawn: `{}`"),
+    (
         &["uv", "uvx"],
         r"^error: (?:Failed to (?:fetch|initialize|download|build|resolve|prepare|install|inspect) |failed to (?:open|create|remove|read from|write to) (?:file|directory) |Request failed after |No interpreter found )",
     ),
-    says(&["uv", "uvx"], r"^\s*× (?:No solution found when|Failed to (?:build|download|fetch)) "),
-    says(&["pipenv"], r"^Error: the command {} could not be found"),
-    says(&["pdm"], r"Command '{}' is not found in your PATH"),
-    says(&["bundle"], r"^bundler: (?:command not found|failed to load command): {}"),
-    says(&["bundle"], r"^Could not locate Gemfile|^Your Ruby version is "),
-    says(
+    (&["uv", "uvx"], r"^\s*× (?:No solution found when|Failed to (?:build|download|fetch)) "),
+    (&["pipenv"], r"^Error: the command {} could not be found"),
+    (&["pdm"], r"Command '{}' is not found in your PATH"),
+    (&["bundle"], r"^bundler: (?:command not found|failed to load command): {}"),
+    (&["bundle"], r"^Could not locate Gemfile|^Your Ruby version is "),
+    (
         &["bundle"],
         r"^Could not find .+ in (?:any of the sources|(?:locally installed|cached) gems)",
     ),
-    says(&["php"], r"^Could not open input file: "),
-    says(
-        &["mix"],
-        r"^\*\* \(Mix\) (?:Could not find a Mix\.Project|Could not invoke task|The task )",
-    ),
-    says(&["swift"], r"^error: Could not find Package\.swift in "),
-    says(
+    (&["php"], r"^Could not open input file: "),
+    (&["mix"], r"^\*\* \(Mix\) (?:Could not find a Mix\.Project|Could not invoke task|The task )"),
+    (&["swift"], r"^error: Could not find Package\.swift in "),
+    (
         &["xcodebuild"],
         r"^{}: error: (?:Unable to (?:find|read) |The (?:project|workspace|directory|scheme|flag) |'|invalid option )",
     ),
-    says(
+    (
         &["ninja", "cmake", "meson"],
         r"^ninja: (?:error: (?:loading|unknown target|chdir) |fatal: )|^Error: could not load cache",
     ),
-    says(&["flutter", "dart"], r"^(?:Error: )?No pubspec\.yaml file found"),
-    says(&["turbo"], r"^\s*[×x] [Cc]ould not find (?:the following tasks|task )"),
-    says(
+    (&["flutter", "dart"], r"^(?:Error: )?No pubspec\.yaml file found"),
+    (&["turbo"], r"^\s*[×x] [Cc]ould not find (?:the following tasks|task )"),
+    (
         &["nx"],
         r"^\s*(?:>\s*)?NX\s+(?:Cannot find (?:configuration for|project) |Could not find project )",
     ),
-    says(&["conda", "mamba"], r"^EnvironmentLocationNotFound: "),
-    says(&["cargo"], r"^error: no such (?:sub)?command: `{}`"),
-    says(&["cargo"], r"^error: could not find `Cargo\.toml` in "),
-    says(
+    (&["conda", "mamba"], r"^EnvironmentLocationNotFound: "),
+    (&["cargo"], r"^error: no such (?:sub)?command: `{}`"),
+    (&["cargo"], r"^error: could not find `Cargo\.toml` in "),
+    (
         &["cargo"],
         r"^error: no (?:test|bin|example|bench) target named |^error: unexpected argument ",
     ),
-    says(
-        &["cargo"],
-        r"^error: package ID specification |^error: manifest path `\S+` does not exist",
-    ),
-    says(&["cargo", "rustup"], r"^error: rustup could not choose a version of "),
-    says(&["cargo", "rustup"], r"^error: toolchain '\S+' is not installed"),
-    says(&["cargo", "rustup"], r"^error: 'cargo-{}(?:\.exe)?' is not installed for the toolchain"),
-    says(&["go"], r"^go: (?:go\.mod file not found|cannot find main module)"),
-    says(&["go"], r"^go: (?:go\.mod requires go >= |download go\S+ .*: toolchain not available)"),
-    says(&["dotnet"], r"^Could not execute because the (?:specified|application)"),
-    says(&["dotnet"], r"^The command could not be loaded, |^You must install or update \.NET"),
-    says(&["timeout", "gtimeout"], r"^g?timeout: (?:invalid|failed to run)"),
-    says(&["xvfb-run"], r"^xvfb-run: error: "),
-    says(&["direnv"], r"^direnv: error "),
-    says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
-    says(
+    (&["cargo"], r"^error: package ID specification |^error: manifest path `\S+` does not exist"),
+    (&["cargo", "rustup"], r"^error: rustup could not choose a version of "),
+    (&["cargo", "rustup"], r"^error: toolchain '\S+' is not installed"),
+    (&["cargo", "rustup"], r"^error: 'cargo-{}(?:\.exe)?' is not installed for the toolchain"),
+    (&["go"], r"^go: (?:go\.mod file not found|cannot find main module)"),
+    (&["go"], r"^go: (?:go\.mod requires go >= |download go\S+ .*: toolchain not available)"),
+    (&["dotnet"], r"^Could not execute because the (?:specified|application)"),
+    (&["dotnet"], r"^The command could not be loaded, |^You must install or update \.NET"),
+    (&["timeout", "gtimeout"], r"^g?timeout: (?:invalid|failed to run)"),
+    (&["xvfb-run"], r"^xvfb-run: error: "),
+    (&["direnv"], r"^direnv: error "),
+    (&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
+    (
         &["pytest", "py.test"],
         r"^ERROR: (?:usage: |file or directory not found: |not found: \S+::)|^INTERNALERROR> |^ImportError while loading conftest ",
     ),
@@ -208,96 +179,75 @@ const NO_TESTS_FOUND: &str =
     r"^No test(?:s| files) found(?:, exiting with code \d| related to files changed)";
 
 /// Messages with which a program reports that there was nothing to run.
-static NOTHING_RAN: &[RunnerFailure] = &[
-    says(NODE, r"^No projects matched the filters"),
-    says(NODE, r"^None of the selected packages has a "),
-    says(&["nx"], r"No tasks were run|^No projects with target"),
-    says(&["turbo"], r"^\s*No tasks were executed as part of this run"),
+static NOTHING_RAN: &[RunnerMessage] = &[
+    (NODE, r"^No projects matched the filters"),
+    (NODE, r"^None of the selected packages has a "),
+    (&["nx"], r"No tasks were run|^No projects with target"),
+    (&["turbo"], r"^\s*No tasks were executed as part of this run"),
     // Runs without tests. Some of these programs then fail, and some do not.
-    says(NODE, NO_TESTS_FOUND),
-    says(NODE, r"^Error: no test specified$"),
-    says(&["jest", "vitest", "react-scripts"], NO_TESTS_FOUND),
-    says(&["node", "tsx"], r"^(?:#|ℹ) tests 0$|^Could not find '[^']*'$"),
-    says(&["bun", "lein"], r"^Ran 0 tests "),
-    says(&["playwright"], r"^Error: No tests found"),
-    says(&["mocha", "mochapack"], r"^Error: No test files found"),
-    says(&["ava"], r"^\s*\S+ Couldn.t find any (?:files to test|matching tests)"),
-    says(&["deno"], r"^error: No (?:test modules|target files) found"),
-    says(
+    (NODE, NO_TESTS_FOUND),
+    (NODE, r"^Error: no test specified$"),
+    (&["jest", "vitest", "react-scripts"], NO_TESTS_FOUND),
+    (&["node", "tsx"], r"^(?:#|ℹ) tests 0$|^Could not find '[^']*'$"),
+    (&["bun", "lein"], r"^Ran 0 tests "),
+    (&["playwright"], r"^Error: No tests found"),
+    (&["mocha", "mochapack"], r"^Error: No test files found"),
+    (&["ava"], r"^\s*\S+ Couldn.t find any (?:files to test|matching tests)"),
+    (&["deno"], r"^error: No (?:test modules|target files) found"),
+    (
         &["python", "unittest", "nose2", "manage.py", "runtests.py"],
         r"^NO TESTS RAN|^Ran 0 tests in ",
     ),
-    says(&["nox"], r"^nox > Session \S+ skipped: "),
-    says(&["cargo"], r"^error: no tests to run"),
-    says(&["go"], r"^\?\s+\S+\s+\[no test files\]$|^no packages to test|matched no packages$"),
-    says(&["go"], r"^no Go files in |^package \S+: no Go files in "),
-    says(&["golangci-lint"], r"\bno go files to analyze\b"),
-    says(&["ctest"], r"^No tests were found!!!|^No test configuration file found!"),
-    says(&["meson"], r"^No (?:suitable )?tests defined\."),
-    says(&["bazel", "bazelisk"], r"^ERROR: No test targets were found, yet testing was requested"),
-    says(&["biome"], r"\bNo files were processed in the specified paths\b"),
-    says(&["black"], r"^No Python files are present to be formatted"),
-    says(&["dotnet"], r"^No test (?:is available in|matches the given testcase filter)"),
-    says(&["dotnet"], r"^Test run summary: Zero tests ran"),
-    says(&["gradle", "gradlew"], r"^\s*> No tests found for given includes: "),
-    says(&["mvn", "mvnw", "mvnd"], r"^\[ERROR\] .*\bNo tests (?:were executed|matching pattern )"),
-    says(&["forge"], r"^No tests (?:found in project|match the provided pattern)"),
-    says(&["phpunit", "paratest"], r"^No tests executed!"),
-    says(&["pest", "artisan"], r"^\s*INFO\s+No tests found\."),
-    says(&["mix"], r"^There are no tests to run"),
-    says(&["swift"], r"No matching test cases were run"),
-    says(&["flutter", "dart"], r"^No tests (?:ran\.|were found\.|match )"),
+    (&["nox"], r"^nox > Session \S+ skipped: "),
+    (&["cargo"], r"^error: no tests to run"),
+    (&["go"], r"^\?\s+\S+\s+\[no test files\]$|^no packages to test|matched no packages$"),
+    (&["go"], r"^no Go files in |^package \S+: no Go files in "),
+    (&["golangci-lint"], r"\bno go files to analyze\b"),
+    (&["ctest"], r"^No tests were found!!!|^No test configuration file found!"),
+    (&["meson"], r"^No (?:suitable )?tests defined\."),
+    (&["bazel", "bazelisk"], r"^ERROR: No test targets were found, yet testing was requested"),
+    (&["biome"], r"\bNo files were processed in the specified paths\b"),
+    (&["black"], r"^No Python files are present to be formatted"),
+    (&["dotnet"], r"^No test (?:is available in|matches the given testcase filter)"),
+    (&["dotnet"], r"^Test run summary: Zero tests ran"),
+    (&["gradle", "gradlew"], r"^\s*> No tests found for given includes: "),
+    (&["mvn", "mvnw", "mvnd"], r"^\[ERROR\] .*\bNo tests (?:were executed|matching pattern )"),
+    (&["forge"], r"^No tests (?:found in project|match the provided pattern)"),
+    (&["phpunit", "paratest"], r"^No tests executed!"),
+    (&["pest", "artisan"], r"^\s*INFO\s+No tests found\."),
+    (&["mix"], r"^There are no tests to run"),
+    (&["swift"], r"No matching test cases were run"),
+    (&["flutter", "dart"], r"^No tests (?:ran\.|were found\.|match )"),
 ];
 
 /// Messages with which a program reports that there was nothing to check, although it then prints
 /// the summary of a pass.
-static NOTHING_CHECKED: &[RunnerFailure] =
-    &[says(&["ruff"], r"^warning: No Python files found under the given path")];
+static NOTHING_CHECKED: &[RunnerMessage] =
+    &[(&["ruff"], r"^warning: No Python files found under the given path")];
 
-/// The summary line of a run whose filter matched no test.
-struct EmptyRun {
-    /// A part of each such line. Only a line that has it is compared with the pattern.
-    part: &'static str,
-    pattern: &'static str,
-    compiled: OnceLock<Option<Regex>>,
-}
-
-impl EmptyRun {
-    const fn new(part: &'static str, pattern: &'static str) -> Self {
-        Self { part, pattern, compiled: OnceLock::new() }
-    }
-
-    fn is_match(&self, line: &str) -> bool {
-        let compile = || Regex::new(&super::summary::ascii(self.pattern)).ok();
-        line.contains(self.part)
-            && self.compiled.get_or_init(compile).as_ref().is_some_and(|it| it.is_match(line))
-    }
-}
-
-static EMPTY_RUNS: [EmptyRun; 17] = [
-    EmptyRun::new(
+/// The patterns of the summary lines of runs whose filter matched no test, each after a part of the
+/// line. Only a line that has the part is compared with the pattern.
+const EMPTY_RUNS: &[(&str, &str)] = &[
+    (
         "ok. 0 passed; 0 failed; ",
         r"^test result: ok\. 0 passed; 0 failed; 0 ignored; 0 measured; [1-9]\d* filtered out",
     ),
-    EmptyRun::new("[no tests to run]", r"^ok  \t\S+\t.*\[no tests to run\]$"),
-    EmptyRun::new(" skipped, ", r"^\s*Tests: +\d+ skipped, \d+ total$"),
-    EmptyRun::new(" skipped (", r"^\s*Tests  +\d+ skipped \(\d+\)$"),
-    EmptyRun::new("0 passing (", r"^\s*0 passing \("),
-    EmptyRun::new("0 examples, 0 failures", r"^0 examples, 0 failures"),
-    EmptyRun::new(", 0 assertions, ", r"^0 (?:runs|tests), 0 assertions, 0 failures, 0 errors"),
-    EmptyRun::new("ok | 0 passed | 0 failed ", r"^ok \| 0 passed \| 0 failed "),
-    EmptyRun::new("Executed 0 tests, ", r"^\s*Executed 0 tests, with 0 failures"),
-    EmptyRun::new(
-        "Test run with 0 tests",
-        r"Test run with 0 tests(?: in \d+ suites?)? passed after ",
-    ),
-    EmptyRun::new("SUCCESS! -- 0 Passed |", r"^SUCCESS! -- 0 Passed \|"),
-    EmptyRun::new(" 0 tests", r"^DONE (?:\d+ runs, )?0 tests"),
-    EmptyRun::new(" passed, 0 failed", r"^0 (?:features?|scenarios?|steps?) passed, 0 failed"),
-    EmptyRun::new("0 scenarios", r"^0 scenarios$"),
-    EmptyRun::new("All 0 tests passed", r"^All 0 tests passed"),
-    EmptyRun::new("0 files inspected, no ", r"^0 files inspected, no offenses"),
-    EmptyRun::new(" 0 tests run: 0 passed", r"^\s*Summary \[[^\]]*\] +0 tests run: 0 passed"),
+    ("[no tests to run]", r"^ok  \t\S+\t.*\[no tests to run\]$"),
+    (" skipped, ", r"^\s*Tests: +\d+ skipped, \d+ total$"),
+    (" skipped (", r"^\s*Tests  +\d+ skipped \(\d+\)$"),
+    ("0 passing (", r"^\s*0 passing \("),
+    ("0 examples, 0 failures", r"^0 examples, 0 failures"),
+    (", 0 assertions, ", r"^0 (?:runs|tests), 0 assertions, 0 failures, 0 errors"),
+    ("ok | 0 passed | 0 failed ", r"^ok \| 0 passed \| 0 failed "),
+    ("Executed 0 tests, ", r"^\s*Executed 0 tests, with 0 failures"),
+    ("Test run with 0 tests", r"Test run with 0 tests(?: in \d+ suites?)? passed after "),
+    ("SUCCESS! -- 0 Passed |", r"^SUCCESS! -- 0 Passed \|"),
+    (" 0 tests", r"^DONE (?:\d+ runs, )?0 tests"),
+    (" passed, 0 failed", r"^0 (?:features?|scenarios?|steps?) passed, 0 failed"),
+    ("0 scenarios", r"^0 scenarios$"),
+    ("All 0 tests passed", r"^All 0 tests passed"),
+    ("0 files inspected, no ", r"^0 files inspected, no offenses"),
+    (" 0 tests run: 0 passed", r"^\s*Summary \[[^\]]*\] +0 tests run: 0 passed"),
 ];
 
 /// Returns the number of tests that ran, if this line counts them but does not say whether they
@@ -311,7 +261,9 @@ pub(super) fn tests_of_run(line: &str) -> Option<u64> {
 
 /// Returns whether this is the summary of a run whose filter matched no test.
 pub(super) fn is_empty_run(line: &str) -> bool {
-    EMPTY_RUNS.iter().any(|run| run.is_match(line))
+    EMPTY_RUNS.iter().any(|(part, pattern)| {
+        line.contains(part) && any_name(pattern).is_some_and(|regex| regex.is_match(line))
+    })
 }
 
 /// The exit codes with which programs report their own failure, not that of the command they run.
@@ -405,8 +357,8 @@ pub(super) fn says_not_started(
     if alone && more.is_none() && only.is_some_and(is_no_match) {
         return true;
     }
-    let known = FAILURES.iter().filter(|failure| is_run_by(call, failure.programs));
-    let known = known.map(|failure| (failure.message, &names));
+    let known = FAILURES.iter().filter(|(programs, _)| is_run_by(call, programs));
+    let known = known.map(|(_, message)| (*message, &names));
     let known = known.chain(NOT_FOUND.map(|message| (message, &programs)));
     // In the output of a script, the tool that does not know an option may be any of several.
     let options = call.summary.filter(|_| ends).map(|_| (UNKNOWN_OPTIONS, &names));
@@ -444,9 +396,9 @@ pub(super) fn says_nothing_checked(call: &CheckCall, lines: &[&str]) -> bool {
     says_any(NOTHING_CHECKED, call, lines)
 }
 
-fn says_any(known: &[RunnerFailure], call: &CheckCall, lines: &[&str]) -> bool {
-    known.iter().filter(|nothing| is_run_by(call, nothing.programs)).any(|nothing| {
-        any_name(nothing.message).is_some_and(|regex| lines.iter().any(|line| regex.is_match(line)))
+fn says_any(known: &[RunnerMessage], call: &CheckCall, lines: &[&str]) -> bool {
+    known.iter().filter(|(programs, _)| is_run_by(call, programs)).any(|(_, message)| {
+        any_name(message).is_some_and(|regex| lines.iter().any(|line| regex.is_match(line)))
     })
 }
 
@@ -466,10 +418,10 @@ mod tests {
             compiled(message);
             assert!(any_name(message).is_some(), "{message}");
         }
-        for failure in FAILURES.iter().chain(NOTHING_RAN).chain(NOTHING_CHECKED) {
-            compiled(failure.message);
-            assert!(any_name(failure.message).is_some(), "{}", failure.message);
-            assert!(!failure.programs.is_empty(), "{}", failure.message);
+        for (programs, message) in FAILURES.iter().chain(NOTHING_RAN).chain(NOTHING_CHECKED) {
+            compiled(message);
+            assert!(any_name(message).is_some(), "{message}");
+            assert!(!programs.is_empty(), "{message}");
         }
     }
 
@@ -494,8 +446,8 @@ mod tests {
             "0 files inspected, no offenses detected",
             "     Summary [   0.000s] 0 tests run: 0 passed, 2 skipped",
         ];
-        for (run, line) in EMPTY_RUNS.iter().zip(lines) {
-            assert!(run.is_match(line), "{line}");
+        for ((part, pattern), line) in EMPTY_RUNS.iter().zip(lines) {
+            assert!(line.contains(part) && any_name(pattern).unwrap().is_match(line), "{line}");
         }
         assert_eq!(lines.len(), EMPTY_RUNS.len());
         assert!(!is_empty_run("1 examples, 0 failures"));
