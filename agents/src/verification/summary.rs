@@ -3,10 +3,10 @@
 //! A line counts only if it has the whole form of a summary, with the counts. A word such as
 //! `failed` proves nothing.
 
+use super::summary_table::SUMMARIES;
 use super::visibility::OutputVisibility;
 use regex::{Regex, RegexSet};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 /// What a line that matches a pattern means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,25 +194,19 @@ impl SummaryMatcher {
 const MAX_FOUND: usize = 64;
 
 /// Returns the compiled patterns of a tool.
-pub(super) fn tool_matcher(summary: &'static SummaryPatterns) -> Option<Arc<SummaryMatcher>> {
-    static COMPILED: Mutex<BTreeMap<usize, Arc<SummaryMatcher>>> = Mutex::new(BTreeMap::new());
-    let number =
-        super::summary_table::SUMMARIES.iter().position(|known| std::ptr::eq(*known, summary))?;
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(shapes) = compiled.get(&number) {
-        return Some(Arc::clone(shapes));
-    }
-    let shapes = Arc::new(SummaryMatcher::new(std::iter::once(summary))?);
-    compiled.insert(number, Arc::clone(&shapes));
-    Some(shapes)
+pub(super) fn tool_matcher(summary: &SummaryPatterns) -> Option<&'static SummaryMatcher> {
+    static COMPILED: [OnceLock<Option<SummaryMatcher>>; SUMMARIES.len()] =
+        [const { OnceLock::new() }; SUMMARIES.len()];
+    let number = SUMMARIES.iter().position(|known| std::ptr::eq(*known, summary))?;
+    let compile = || SummaryMatcher::new(std::iter::once(summary));
+    COMPILED.get(number)?.get_or_init(compile).as_ref()
 }
 
 /// Returns the patterns that count in the output of any script.
-pub(super) fn script_matcher() -> Option<Arc<SummaryMatcher>> {
-    static SHAPES: OnceLock<Option<Arc<SummaryMatcher>>> = OnceLock::new();
-    let known =
-        super::summary_table::SUMMARIES.iter().copied().filter(|summary| summary.in_scripts);
-    SHAPES.get_or_init(|| SummaryMatcher::new(known).map(Arc::new)).clone()
+pub(super) fn script_matcher() -> Option<&'static SummaryMatcher> {
+    static COMPILED: OnceLock<Option<SummaryMatcher>> = OnceLock::new();
+    let known = SUMMARIES.iter().copied().filter(|summary| summary.in_scripts);
+    COMPILED.get_or_init(|| SummaryMatcher::new(known)).as_ref()
 }
 
 /// Returns the patterns of the lines that tools print after the summary of a run.
