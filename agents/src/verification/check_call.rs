@@ -612,16 +612,20 @@ fn check_of(scripts: &ScriptTool, name: &str) -> Option<CheckKind> {
     let name = full_name(scripts, name);
     // The path of a project does not say what its task does. A task of nx may have a colon in its
     // name: `test:integration`.
-    let is_task = |name: &str| SCRIPT_WORDS.iter().any(|(word, _)| *word == name);
     let name = match (scripts.programs.first(), name.split_once(':')) {
         (Some(&"gradle"), _) => name.rsplit(':').next().unwrap_or(name),
-        (Some(&"nx"), Some((project, task))) if !is_task(project) => {
+        (Some(&"nx"), Some((project, task))) if script_word(project).is_none() => {
             task.split(':').next().unwrap_or(task)
         }
         _ => name,
     };
     let own = scripts.names.iter().find(|(own, _)| *own == name);
     own.map(|(_, check)| *check).or_else(|| script_check(name))
+}
+
+/// Returns the kind of check that a word in a script's name means, if it means one.
+fn script_word(word: &str) -> Option<CheckKind> {
+    SCRIPT_WORDS.iter().find(|(_, words)| words.contains(&word)).map(|(check, _)| *check)
 }
 
 /// Returns the kind of check that the words in a script's name mean, if they mean one.
@@ -632,10 +636,9 @@ pub(super) fn script_check(name: &str) -> Option<CheckKind> {
     if has(OTHER_WORDS) || !checks && has(MAKING_WORDS) {
         return None;
     }
-    let known =
-        parts.iter().flat_map(|part| SCRIPT_WORDS.iter().filter(move |(word, _)| word == part));
+    let known = parts.iter().filter_map(|part| script_word(part));
     let format = (checks && has(FORMAT_WORDS)).then_some(CheckKind::Lint);
-    let check = known.map(|(_, check)| *check).max().or(format);
+    let check = known.max().or(format);
     // A word such as `type` makes a check only together with `check`.
     let only_kind = parts.iter().all(|part| matches!(part.as_str(), "type" | "types" | "style"));
     let check = check.filter(|_| !only_kind).or(checks.then_some(CheckKind::Test))?;
@@ -698,7 +701,7 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
     }
     let stem = stem.unwrap_or(name);
     let word = stem.strip_prefix("run-").or_else(|| stem.strip_prefix("run_")).unwrap_or(stem);
-    let known = SCRIPT_WORDS.iter().any(|(known, _)| *known == word)
+    let known = script_word(word).is_some()
         || CHECK_WORDS.contains(&word)
         || (stem.len() < name.len() && is_name_of_tests(word) && script_check(word).is_some());
     // `/usr/bin/test` does not check a project.

@@ -50,49 +50,23 @@ pub(super) enum DirectNames {
 
 /// Words that make a script a check of this kind if its name contains them, unless it contains one
 /// of [`OTHER_WORDS`].
-pub(super) const SCRIPT_WORDS: &[(&str, CheckKind)] = &[
-    ("test", Test),
-    ("tests", Test),
-    ("unittest", Test),
-    ("unittests", Test),
-    ("doctest", Test),
-    ("runtests", Test),
-    ("selftest", Test),
-    ("spec", Test),
-    ("specs", Test),
-    ("e2e", Test),
-    ("unit", Test),
-    ("jest", Test),
-    ("vitest", Test),
-    ("mocha", Test),
-    ("pytest", Test),
-    ("rspec", Test),
-    ("phpunit", Test),
-    ("build", Build),
-    ("compile", Build),
-    ("assemble", Build),
-    ("typecheck", Build),
-    ("type", Build),
-    ("types", Build),
-    ("tsc", Build),
-    ("lint", Lint),
-    ("linting", Lint),
-    ("eslint", Lint),
-    ("clippy", Lint),
-    ("vet", Lint),
-    ("mypy", Lint),
-    ("pyright", Lint),
-    ("ruff", Lint),
-    ("flake8", Lint),
-    ("pylint", Lint),
-    ("rubocop", Lint),
-    ("phpstan", Lint),
-    ("stylelint", Lint),
-    ("shellcheck", Lint),
-    ("ktlint", Lint),
-    ("detekt", Lint),
-    ("style", Lint),
-    ("checkstyle", Lint),
+pub(super) const SCRIPT_WORDS: &[(CheckKind, &[&str])] = &[
+    (
+        Test,
+        &[
+            "test", "tests", "unittest", "unittests", "doctest", "runtests", "selftest", "spec",
+            "specs", "e2e", "unit", "jest", "vitest", "mocha", "pytest", "rspec", "phpunit",
+        ],
+    ),
+    (Build, &["build", "compile", "assemble", "typecheck", "type", "types", "tsc"]),
+    (
+        Lint,
+        &[
+            "lint", "linting", "eslint", "clippy", "vet", "mypy", "pyright", "ruff", "flake8",
+            "pylint", "rubocop", "phpstan", "stylelint", "shellcheck", "ktlint", "detekt", "style",
+            "checkstyle",
+        ],
+    ),
 ];
 
 /// Words that make a script a check even if its name contains none of [`SCRIPT_WORDS`]: a lint with
