@@ -20,9 +20,15 @@ const fn silent(
     SummaryPatterns { silent: true, ..summary(shapes, "", failing) }
 }
 
+impl SummaryPatterns {
+    /// The same patterns, which do not count in the output of a script.
+    const fn outside_scripts(self) -> Self {
+        Self { in_scripts: false, ..self }
+    }
+}
+
 /// The patterns of a tool that is judged only by its exit code.
-pub(super) static EXIT_CODE: SummaryPatterns =
-    SummaryPatterns { in_scripts: false, ..summary(&[], "", "") };
+pub(super) static EXIT_CODE: SummaryPatterns = summary(&[], "", "").outside_scripts();
 
 /// What coverage tools print if too little of the code is covered.
 const COVERAGE: &str = r"^ERROR: Coverage for \S+ \([\d.]+%\) does not meet ";
@@ -161,19 +167,16 @@ summaries! {
     );
     /// The commands of cargo that run no program of the project. Not every error is of the check:
     /// cargo also reports with `error: ` that it cannot run it.
-    CARGO_CHECK = SummaryPatterns {
-        in_scripts: false,
-        ..summary(
-            &[
-                (r"^error\[E\d+\]: ", OneFailure),
-                (r"^error: (?:could not compile|aborting due to|unused|unreachable|these) ", Failed),
-                (r"^error: (?:use of|called|redundant|needless|unneeded|expected) ", Failed),
-                (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
-            ],
-            "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",
-            "error: could not compile `a` (lib) due to 1 previous error",
-        )
-    };
+    CARGO_CHECK = summary(
+        &[
+            (r"^error\[E\d+\]: ", OneFailure),
+            (r"^error: (?:could not compile|aborting due to|unused|unreachable|these) ", Failed),
+            (r"^error: (?:use of|called|redundant|needless|unneeded|expected) ", Failed),
+            (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
+        ],
+        "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",
+        "error: could not compile `a` (lib) due to 1 previous error",
+    ).outside_scripts();
     CARGO_FMT = silent(&[(r"^Diff in .+:\d+:?$|^Diff in .+ at line \d+:$", Failed)], "Diff in /w/src/lib.rs:3:");
     CARGO_DENY = summary(
         &[
@@ -214,10 +217,7 @@ summaries! {
         "FAIL! -- 2 Passed | 1 Failed | 0 Pending | 0 Skipped",
     );
     GO_BUILD = silent(&[(GO_ERROR, Failed)], "./a.go:3:2: undefined: b");
-    GOFMT = SummaryPatterns {
-        in_scripts: false,
-        ..silent(&[(r"^(?:diff (?:-u )?)?\S+\.go(?:\.orig \S+)?$", Failed)], "a.go")
-    };
+    GOFMT = silent(&[(r"^(?:diff (?:-u )?)?\S+\.go(?:\.orig \S+)?$", Failed)], "a.go").outside_scripts();
     GOLANGCI = SummaryPatterns {
         silent: true,
         ..summary(
@@ -244,19 +244,16 @@ summaries! {
         "============ 3 passed, 1 warning in 0.10s ============",
         "============ 1 failed, 2 passed in 0.10s ============",
     );
-    UNITTEST = SummaryPatterns {
-        in_scripts: false,
-        ..summary(
-            &[
-                (r"^(?:FAIL|ERROR): (?:test|setUp|tearDown)[A-Za-z0-9_]* \(\S+\.\S+\)", OneFailure),
-                (r"^ERROR: \S+ \(unittest\.loader\._FailedTest", OneFailure),
-                (UNITTEST_FAILED, Failed),
-                (r"^OK(?: \((?:(?:skipped|SKIP|expected failures)=\d+(?:, )?)+\))?$", Passed(SoFar)),
-            ],
-            "OK",
-            "FAILED (failures=1)",
-        )
-    };
+    UNITTEST = summary(
+        &[
+            (r"^(?:FAIL|ERROR): (?:test|setUp|tearDown)[A-Za-z0-9_]* \(\S+\.\S+\)", OneFailure),
+            (r"^ERROR: \S+ \(unittest\.loader\._FailedTest", OneFailure),
+            (UNITTEST_FAILED, Failed),
+            (r"^OK(?: \((?:(?:skipped|SKIP|expected failures)=\d+(?:, )?)+\))?$", Passed(SoFar)),
+        ],
+        "OK",
+        "FAILED (failures=1)",
+    ).outside_scripts();
     NOX = summary(
         &[
             (r"^nox > (?:\* \S+: failed|Session \S+ (?:failed|aborted))", Failed),
@@ -344,26 +341,20 @@ summaries! {
         "ERROR: /w/a.py Imports are incorrectly sorted and/or formatted.",
     );
     FLAKE8 = silent(&[(r"^\S+\.py:\d+:\d+: [A-Z]+\d+ ", Failed)], "./a.py:3:1: F401 'os' imported but unused");
-    PYLINT = SummaryPatterns {
-        in_scripts: false,
-        ..summary(
-            &[
-                (r"^\S+\.py:\d+:\d+: [CRWEF]\d{4}: ", Failed),
-                // The rating is rounded: few messages in much code leave it at 10.00.
-                (r"^Your code has been rated at 10\.00/10", Passed(Part)),
-            ],
-            "Your code has been rated at 10.00/10",
-            "a.py:3:0: W0611: Unused import os (unused-import)",
-        )
-    };
-    BANDIT = SummaryPatterns {
-        in_scripts: false,
-        ..summary(
-            &[(r"^>> Issue: \[B\d+", Failed), (r"^\s*No issues identified\.$", Passed(Run))],
-            "\tNo issues identified.",
-            ">> Issue: [B101:assert_used] Use of assert detected.",
-        )
-    };
+    PYLINT = summary(
+        &[
+            (r"^\S+\.py:\d+:\d+: [CRWEF]\d{4}: ", Failed),
+            // The rating is rounded: few messages in much code leave it at 10.00.
+            (r"^Your code has been rated at 10\.00/10", Passed(Part)),
+        ],
+        "Your code has been rated at 10.00/10",
+        "a.py:3:0: W0611: Unused import os (unused-import)",
+    ).outside_scripts();
+    BANDIT = summary(
+        &[(r"^>> Issue: \[B\d+", Failed), (r"^\s*No issues identified\.$", Passed(Run))],
+        "\tNo issues identified.",
+        ">> Issue: [B101:assert_used] Use of assert detected.",
+    ).outside_scripts();
     JEST = SummaryPatterns { also_failing: &["Test Suites: 1 failed, 1 total"], ..summary(
         &[
             (r"^\s*Snapshots: +[1-9]\d* failed", Failed),
@@ -431,17 +422,14 @@ summaries! {
         "# fail 0",
         "# fail 1",
     ) };
-    AVA = SummaryPatterns {
-        in_scripts: false,
-        ..summary(
-            &[
-                (r"^\s*[1-9]\d* (?:tests? failed|uncaught exceptions?|unhandled rejections?)$", Failed),
-                (r"^\s*[1-9]\d* tests? passed$", Passed(Part)),
-            ],
-            "  3 tests passed",
-            "  1 test failed",
-        )
-    };
+    AVA = summary(
+        &[
+            (r"^\s*[1-9]\d* (?:tests? failed|uncaught exceptions?|unhandled rejections?)$", Failed),
+            (r"^\s*[1-9]\d* tests? passed$", Passed(Part)),
+        ],
+        "  3 tests passed",
+        "  1 test failed",
+    ).outside_scripts();
     TAP = summary(
         &[
             (r"^(?:Suites|Asserts): .*\b[1-9]\d* failed\b", Failed),
@@ -645,22 +633,19 @@ summaries! {
         "Fail:               0",
         "Fail:               1",
     ) };
-    NINJA = SummaryPatterns {
-        in_scripts: true,
-        ..summary(
-            &[
-                (FILE_ERROR, OneFailure),
-                (NUMBERED_ERROR, OneFailure),
-                (r"^(?:collect2|ld|clang(?:\+\+)?): (?:fatal )?error: ", OneFailure),
-                (r"^ninja: build stopped: ", Failed),
-                // The name of a file: test programs count with `FAILED: 0`.
-                (r"^FAILED: (?:\[code=\d+\] )?[A-Za-z_./]\S*[./]\S+", Failed),
-                (MAKE_ERROR, Failed),
-            ],
-            "",
-            "ninja: build stopped: subcommand failed.",
-        )
-    };
+    NINJA = summary(
+        &[
+            (FILE_ERROR, OneFailure),
+            (NUMBERED_ERROR, OneFailure),
+            (r"^(?:collect2|ld|clang(?:\+\+)?): (?:fatal )?error: ", OneFailure),
+            (r"^ninja: build stopped: ", Failed),
+            // The name of a file: test programs count with `FAILED: 0`.
+            (r"^FAILED: (?:\[code=\d+\] )?[A-Za-z_./]\S*[./]\S+", Failed),
+            (MAKE_ERROR, Failed),
+        ],
+        "",
+        "ninja: build stopped: subcommand failed.",
+    );
     MAKE = summary(
         &[
             (MAKE_ERROR, Failed),
@@ -831,17 +816,14 @@ summaries! {
         "Test suite a-test: PASS",
         "Test suite a-test: FAIL",
     );
-    ALCOTEST = SummaryPatterns {
-        in_scripts: false,
-        ..summary(
-            &[
-                (r"^[1-9]\d* failures?! in ", Failed),
-                (r"^Test Successful in ", Passed(Part)),
-            ],
-            "Test Successful in 0.001s. 3 tests run.",
-            "1 failure! in 0.001s. 3 tests run.",
-        )
-    };
+    ALCOTEST = summary(
+        &[
+            (r"^[1-9]\d* failures?! in ", Failed),
+            (r"^Test Successful in ", Passed(Part)),
+        ],
+        "Test Successful in 0.001s. 3 tests run.",
+        "1 failure! in 0.001s. 3 tests run.",
+    ).outside_scripts();
     ZIG = summary(
         &[
             (FILE_ERROR, OneFailure),
@@ -866,14 +848,11 @@ summaries! {
         "Ran 2 test suites in 10.20ms (12.30ms CPU time): 3 tests passed, 0 failed, 0 skipped (3 total tests)",
         "Ran 2 test suites in 10.20ms (12.30ms CPU time): 2 tests passed, 1 failed, 0 skipped (3 total tests)",
     );
-    GLEAM = SummaryPatterns {
-        in_scripts: false,
-        ..summary(
-            &[(r"^\d+ passed, (\d+) failures?", Counts(Run)), (r"^\d+ (?:tests?|passed), no failures$", Passed(Run))],
-            "3 passed, 0 failures",
-            "2 passed, 1 failures",
-        )
-    };
+    GLEAM = summary(
+        &[(r"^\d+ passed, (\d+) failures?", Counts(Run)), (r"^\d+ (?:tests?|passed), no failures$", Passed(Run))],
+        "3 passed, 0 failures",
+        "2 passed, 1 failures",
+    ).outside_scripts();
     SHELLCHECK = silent(&[(r"^In \S+ line \d+:$", Failed)], "In a.sh line 3:");
     HADOLINT = silent(&[(r"^\S+:\d+ (?:DL|SC)\d+ error", Failed)], "Dockerfile:3 DL3008 error: Pin versions in apt get install");
     YAMLLINT = silent(&[(r"^\s+\d+:\d+\s+error\s", Failed)], "  3:1       error    syntax error: expected <block end> (syntax)");
@@ -886,17 +865,14 @@ summaries! {
         &[(r"^\S+:\d+:\d+: error: code should be clang-formatted", Failed)],
         "a.c:3:1: error: code should be clang-formatted [-Wclang-format-violations]",
     );
-    TERRAFORM = SummaryPatterns {
-        in_scripts: false,
-        ..summary(
-            &[
-                (r"^(?:│ )?Error: ", Failed),
-                (r"^Success! The configuration is valid", Passed(Run)),
-            ],
-            "Success! The configuration is valid.",
-            "│ Error: Unsupported argument",
-        )
-    };
+    TERRAFORM = summary(
+        &[
+            (r"^(?:│ )?Error: ", Failed),
+            (r"^Success! The configuration is valid", Passed(Run)),
+        ],
+        "Success! The configuration is valid.",
+        "│ Error: Unsupported argument",
+    ).outside_scripts();
     HELM = summary(
         &[(r"^(?:Error: )?\d+ chart\(s\) linted, (\d+) chart\(s\) failed", Counts(Run))],
         "1 chart(s) linted, 0 chart(s) failed",
