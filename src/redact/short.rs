@@ -242,6 +242,13 @@ fn is_passphrase(value: &[u8]) -> bool {
         && !secret_heuristics::is_known_password(value)
 }
 
+/// Parts of code, of templates and of patterns, which no generated value has.
+const CODE_PARTS: [&[u8]; 29] = [
+    b"::", b"->", b"=>", b"${", b"{{", b"}}", b"{}", b"()", b"[]", b"%s", b"%(", b"://", b"$(",
+    b"</", b"<%", b"#{", b"&&", b"||", b"!=", b"==", b", ", b". ", b"[redacted:", b"...", b"a-z",
+    b"A-Z", b"0-9", b"\\d", b"\\w",
+];
+
 /// Returns whether a value, which may contain any signs, looks generated. With `any_end`, it may
 /// end like code.
 fn is_generated(value: &[u8], name: NameMeaning, any_end: bool) -> bool {
@@ -260,39 +267,7 @@ fn is_generated(value: &[u8], name: NameMeaning, any_end: bool) -> bool {
         || value.ends_with(b"]") && has(b"[")
         || value.ends_with(b"}") && has(b"{")
         || value.ends_with(b">") && has(b"<");
-    let is_code = [
-        &b"::"[..],
-        b"->",
-        b"=>",
-        b"${",
-        b"{{",
-        b"}}",
-        b"{}",
-        b"()",
-        b"[]",
-        b"%s",
-        b"%(",
-        b"://",
-        b"$(",
-        b"</",
-        b"<%",
-        b"#{",
-        b"&&",
-        b"||",
-        b"!=",
-        b"==",
-        b", ",
-        b". ",
-        b"[redacted:",
-        b"...",
-        b"a-z",
-        b"A-Z",
-        b"0-9",
-        b"\\d",
-        b"\\w",
-    ]
-    .iter()
-    .any(|part| has(part));
+    let is_code = CODE_PARTS.iter().any(|part| has(part));
     let is_variable = matches!(
         value.first(),
         Some(b'$' | b'%' | b'/' | b'.' | b'~' | b'@' | b'-' | b'<' | b'{' | b'[')
