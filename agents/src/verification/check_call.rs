@@ -517,7 +517,7 @@ fn script_call(
         direct && check_of(scripts, word).is_some()
     })?;
     // Before the name there is another word, such as a subcommand: it decides what the name means.
-    if at > 0 && (run.is_some() || !runs_many(tool)) && !many {
+    if at > 0 && (run.is_some() || !RUN_MANY.contains(tool)) && !many {
         return None;
     }
     let (index, script) = plain.remove(at);
@@ -545,24 +545,11 @@ fn is_tool(name: &str) -> bool {
     TOOLS.iter().any(|tool| tool.programs.contains(&name))
 }
 
-/// Whether a tool accepts several names and runs each of them.
-fn runs_many(tool: &str) -> bool {
-    matches!(
-        tool,
-        "make"
-            | "just"
-            | "mise"
-            | "task"
-            | "mvn"
-            | "gradle"
-            | "rake"
-            | "ant"
-            | "gulp"
-            | "grunt"
-            | "turbo"
-            | "npm-run-all"
-    )
-}
+/// The tools that accept several names and run each of them.
+const RUN_MANY: [&str; 12] = [
+    "make", "just", "mise", "task", "mvn", "gradle", "rake", "ant", "gulp", "grunt", "turbo",
+    "npm-run-all",
+];
 
 /// Returns the words that are not options, each with its index. With `many` (as in `nx run-many`),
 /// an option names the target.
