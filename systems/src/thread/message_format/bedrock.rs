@@ -93,8 +93,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
             return tidied.keep(json);
         }
         if adopt_fields(&mut used, &ARGUMENTS, "input") {
-            let used = used.write();
-            block.set("toolUse", used);
+            block.set("toolUse", used.write());
             checked.note_repaired(FaultKind::MalformedCall, None);
             return tidy_block(&block.write(), checked, tidied);
         }
@@ -105,8 +104,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         };
         if let Some(accepted) = MessageFormat::Bedrock.replacement_name(&name) {
             used.set("name", quoted(&accepted));
-            let used = used.write();
-            block.set("toolUse", used);
+            block.set("toolUse", used.write());
             checked.note_repaired(FaultKind::RefusedName, Some(&id));
             return tidy_block(&block.write(), checked, tidied);
         }
@@ -115,8 +113,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
             mistyped.clone().unwrap_or_else(|| used.get("input").unwrap_or("").to_owned());
         if let Some(input) = mistyped {
             used.set("input", input);
-            let used = used.write();
-            block.set("toolUse", used);
+            block.set("toolUse", used.write());
             tidied.put(block.write(), FaultKind::MistypedArguments, Some(&id));
         } else {
             tidied.keep(json);
@@ -127,8 +124,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
             return tidied.keep(json);
         }
         if adopt_fields(&mut result, &RESULTS, "content") {
-            let result = result.write();
-            block.set("toolResult", result);
+            block.set("toolResult", result.write());
             checked.note_repaired(FaultKind::MalformedResult, None);
             return tidy_block(&block.write(), checked, tidied);
         }
@@ -138,8 +134,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         let calls_before = checked.calls.len();
         checked.answers.push(ToolResultPart { at: tidied.kept.len(), calls_before, ..answer });
         if let Some(fault) = wrong {
-            let result = result.write();
-            block.set("toolResult", result);
+            block.set("toolResult", result.write());
             tidied.put(block.write(), fault, Some(&id));
         } else {
             tidied.keep(json);

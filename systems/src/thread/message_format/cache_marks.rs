@@ -50,8 +50,7 @@ pub(super) fn order_cache_marks(checked: &mut [CheckedMessage<'_>], outside: Cac
         is_short |= !is_long;
         if is_late {
             mark.remove("ttl");
-            let mark = mark.write();
-            object.set(CACHE_MARK, mark);
+            object.set(CACHE_MARK, mark.write());
         }
         is_late
     };

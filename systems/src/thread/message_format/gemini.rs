@@ -128,8 +128,7 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
     if let Some(field) = call_field(&part) {
         let Some(mut call) = part.object(field) else { return };
         if adopt(&mut call, &ARGUMENTS, "args") {
-            let call = call.write();
-            part.set(field, call);
+            part.set(field, call.write());
             tidied.changed = true;
             checked.note_repaired(FaultKind::MalformedCall, None);
             return tidy_part(&part.write(), checked, tidied);
@@ -155,8 +154,7 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
     } else if let Some(field) = response_field(&part) {
         let Some(mut response) = part.object(field) else { return };
         if adopt(&mut response, &RESULTS, "response") {
-            let response = response.write();
-            part.set(field, response);
+            part.set(field, response.write());
             tidied.changed = true;
             checked.note_repaired(FaultKind::MalformedResult, None);
             return tidy_part(&part.write(), checked, tidied);
@@ -171,8 +169,7 @@ fn tidy_part(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
             let output =
                 if given.is_empty() { "{}".to_owned() } else { format!(r#"{{"output":{given}}}"#) };
             response.set("response", output);
-            let response = response.write();
-            part.set(field, response);
+            part.set(field, response.write());
             let shown_name = answer.display_name();
             tidied.put(part.write(), FaultKind::MalformedResult, shown_name.as_deref());
         } else {

@@ -245,8 +245,7 @@ fn tidy_own(
     let (kept, changed) = keep_calls(&entries, openai_chat::call, checked, calls);
     if changed {
         set_or_remove(&mut more, "tool_calls", &kept);
-        let more = more.write();
-        body.set("additional_kwargs", more);
+        body.set("additional_kwargs", more.write());
     }
     changed
 }
@@ -346,8 +345,7 @@ pub(super) fn without_calls(mut object: RawObject<'_>, ids: &[&str]) -> Option<S
         }
         left += kept.len();
         set_or_remove(&mut more, "tool_calls", &kept);
-        let more = more.write();
-        body.set("additional_kwargs", more);
+        body.set("additional_kwargs", more.write());
     }
     let says = match content(&body, "content") {
         ContentField::Text(text) => !text.trim().is_empty(),

@@ -170,8 +170,7 @@ fn tidy_function_call(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'
         call.set("arguments", text);
         checked.note_repaired(FaultKind::MistypedArguments, None);
     }
-    let call = call.write();
-    object.set("function_call", call);
+    object.set("function_call", call.write());
     true
 }
 
@@ -394,8 +393,7 @@ fn with_more_arguments(json: &str, more: &str) -> Option<String> {
     let begun = tool.text("arguments").filter(|said| said != "{}");
     let arguments = begun.unwrap_or_default().into_owned() + more;
     tool.set("arguments", quoted(&arguments));
-    let tool = tool.write();
-    entry.set("function", tool);
+    entry.set("function", tool.write());
     Some(entry.write())
 }
 
@@ -452,8 +450,7 @@ fn with_accepted_name(entry: &str, name: &str) -> Option<String> {
     let mut entry = RawObject::parse(entry)?;
     let mut function = entry.object("function")?;
     function.set("name", quoted(&accepted));
-    let function = function.write();
-    entry.set("function", function);
+    entry.set("function", function.write());
     Some(entry.write())
 }
 

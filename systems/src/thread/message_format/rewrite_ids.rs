@@ -185,8 +185,7 @@ fn in_langchain(
         && more.list("tool_calls").is_some()
     {
         renames.list(&mut more, "tool_calls", |_| Some("id"));
-        let more = more.write();
-        body.set("additional_kwargs", more);
+        body.set("additional_kwargs", more.write());
     }
     renames.list(&mut body, "content", langchain::call_field);
     if let Some(id) = answer {
