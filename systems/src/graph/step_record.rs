@@ -6,7 +6,7 @@ use super::label::{label, namespace_label};
 use super::pending_write::PendingWrite;
 use super::typed_bytes::TypedBytes;
 use forge_store::error::Result;
-use forge_store::model::{Checkpoint, FieldMap, Key, Kind, Value};
+use forge_store::model::{Checkpoint, Key, Kind, Value};
 use std::collections::BTreeSet;
 
 /// The body of the checkpoint of a step.
@@ -68,25 +68,20 @@ impl StepRecord {
     pub(super) fn to_value(&self) -> Value {
         let delta = (!self.delta.is_empty()).then(|| self.delta.clone());
         let carried = (!self.carried.is_empty()).then(|| carried_value(&self.carried));
-        let mut fields = FieldMap::new();
-        let mut set = |name: &str, value: Value| {
-            if value != Value::Null {
-                fields.insert(name.to_owned(), value);
-            }
-        };
-        set("thread", self.thread.clone().into());
-        set("namespace", self.namespace.as_str().into());
-        set("checkpoint", self.id.as_str().into());
-        set("parent", self.parent.clone().into());
-        set("root", self.root.clone().into());
-        set("operation", self.operation.as_str().into());
-        set("metadata", self.metadata.to_value());
-        set("source", self.source.clone().into());
-        set("step", self.step.into());
-        set("run_id", self.run_id.clone().into());
-        set("delta", delta.into());
-        set("carried", carried.unwrap_or_default());
-        Value::Map(fields)
+        Value::from([
+            ("thread", self.thread.clone().into()),
+            ("namespace", self.namespace.as_str().into()),
+            ("checkpoint", self.id.as_str().into()),
+            ("parent", self.parent.clone().into()),
+            ("root", self.root.clone().into()),
+            ("operation", self.operation.as_str().into()),
+            ("metadata", self.metadata.to_value()),
+            ("source", self.source.clone().into()),
+            ("step", self.step.into()),
+            ("run_id", self.run_id.clone().into()),
+            ("delta", delta.into()),
+            ("carried", carried.unwrap_or_default()),
+        ])
     }
 
     /// Reads the body of a checkpoint; `None` if the checkpoint does not belong to a step, for
