@@ -5,7 +5,7 @@ use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, cost};
 use super::object;
 use super::refs::{StoreRefs, session};
-use super::scanned_object::{ALWAYS_PARALLEL_COST, ObjectSource, ScannedContent, scan};
+use super::scanned_object::{ALWAYS_PARALLEL_COST, ObjectSource, ScannedRanges, scan};
 use super::state::{BufferRange, StateDifferences};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::error::{Error, Result};
@@ -165,13 +165,13 @@ fn net_changes(
     cost: u64,
 ) -> Result<StateDifferences> {
     let scanned = scan(view, parts, cost)?;
-    let count = scanned.iter().map(|one| match &one.content {
-        ScannedContent::Changes(changes) => changes.len(),
-        ScannedContent::Entries(_) => 0,
+    let count = scanned.iter().map(|one| match &one.ranges {
+        ScannedRanges::Changes(changes) => changes.len(),
+        ScannedRanges::Entries(_) => 0,
     });
     let mut sides: Vec<NumberedChange<'_>> = Vec::with_capacity(count.sum());
     for (delta, one) in (0..).zip(&scanned) {
-        if let ScannedContent::Changes(changes) = &one.content {
+        if let ScannedRanges::Changes(changes) = &one.ranges {
             for change in changes {
                 sides.push(NumberedChange {
                     delta,

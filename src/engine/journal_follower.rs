@@ -33,7 +33,7 @@ pub(crate) struct TailState {
     /// The generation, which is opened when it is needed.
     base: Option<Arc<PublishedGeneration>>,
     /// Cache of opened objects of the generation and the tail.
-    opened: Arc<ObjectCache>,
+    object_cache: Arc<ObjectCache>,
     /// The rows of the first `indexed` records.
     rows: Arc<RowOverlay>,
     rows_refs: StoreRefs,
@@ -576,7 +576,7 @@ impl JournalFollower {
         let mut rows = RowOverlay::default();
         index::apply_all(view.generation(), &mut rows, &mut StoreRefs::default(), &known.records)?;
         let rows = Arc::new(rows);
-        Ok(ReadSnapshot { rows, operation_rows: None, opened: Arc::default(), ..view })
+        Ok(ReadSnapshot { rows, operation_rows: None, object_cache: Arc::default(), ..view })
     }
 
     /// If there is a newer generation: rebases the tail onto it if the tail is long, and clears the
@@ -751,7 +751,7 @@ impl JournalFollower {
             rows: Arc::clone(&known.rows),
             operation_rows: known.operation_rows.clone(),
             position: known.end,
-            opened: Arc::clone(&known.opened),
+            object_cache: Arc::clone(&known.object_cache),
             planned: false,
             refs: Arc::clone(&known.refs),
         })

@@ -83,17 +83,17 @@ impl KeyframeDistance {
 
 /// Writes a keyframe of a revision.
 ///
-/// `opened` caches the objects from which earlier keyframes of the same pass were computed.
+/// `object_cache` has the objects from which earlier keyframes of the same pass were computed.
 pub(crate) fn make(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
     refs: &StoreRefs,
-    opened: &ObjectCache,
+    object_cache: &ObjectCache,
     position: LogPosition,
     (number, at): (SessionNumber, RevisionRef),
 ) -> Result<KeyframeDistance> {
     let view = OverlaySnapshot::new(base, rows, position);
-    let caching = OverlaySnapshot { opened: Some(opened), ..view };
+    let caching = OverlaySnapshot { object_cache: Some(object_cache), ..view };
     let state = materialize::materialize(&caching, refs, number, at)?;
     let row = lineage::revision(&view, number, at)?;
     let header = lineage::header(&row.header)?;

@@ -3,7 +3,7 @@
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::refs::{StoreRefs, session};
 use super::scanned_object::{
-    ALWAYS_PARALLEL_COST, ObjectSource, ScannedContent, ScannedObject, scan,
+    ALWAYS_PARALLEL_COST, ObjectSource, ScannedObject, ScannedRanges, scan,
 };
 use super::{object, parallel};
 use crate::backend::{LastRows, ScanDirection, Snapshot};
@@ -265,7 +265,7 @@ fn part_of(row: &RevisionRow, at: RevisionRef, ordinal: usize) -> Result<u64> {
 }
 
 fn change_in<'a>(delta: &'a ScannedObject, key: &[u8]) -> Option<&'a DeltaChangeRange> {
-    let ScannedContent::Changes(changes) = &delta.content else { return None };
+    let ScannedRanges::Changes(changes) = &delta.ranges else { return None };
     let place = changes.binary_search_by(|change| delta.at(&change.key).cmp(key)).ok()?;
     changes.get(place)
 }

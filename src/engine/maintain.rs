@@ -252,13 +252,13 @@ pub(super) struct KeyframeBuilder {
     chunks: BTreeSet<u64>,
     /// Objects from which keyframes were made. A keyframe shares most chunks with the one before
     /// it.
-    opened: ObjectCache,
+    object_cache: ObjectCache,
 }
 
 impl KeyframeBuilder {
     pub(super) fn new(refs: StoreRefs, max_state_bytes: u64) -> Self {
         let (distances, chunks) = (BTreeMap::new(), BTreeSet::new());
-        Self { refs, distances, max_state_bytes, chunks, opened: ObjectCache::default() }
+        Self { refs, distances, max_state_bytes, chunks, object_cache: ObjectCache::default() }
     }
 
     fn record(
@@ -369,7 +369,7 @@ impl KeyframeBuilder {
             _ => KeyframeDistance::of(&view, &self.refs, session, at)?,
         };
         let distance = if distance.is_due(&row) {
-            keyframe::make(base, rows, &self.refs, &self.opened, position, (session, at))?
+            keyframe::make(base, rows, &self.refs, &self.object_cache, position, (session, at))?
         } else {
             distance
         };

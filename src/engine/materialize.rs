@@ -4,7 +4,7 @@
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
 use super::parallel;
-use super::scanned_object::{ObjectSource, ScannedContent, ScannedObject, scan};
+use super::scanned_object::{ObjectSource, ScannedObject, ScannedRanges, scan};
 use super::state::{BufferRange, RevisionState, StateBuilder};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
@@ -261,7 +261,7 @@ fn replay(
     let base = base(plan, scanned, deltas);
     let mut overrides: Vec<EntryOverride<'_>> = Vec::new();
     for (place, one) in scanned.iter().take(deltas).enumerate() {
-        if let ScannedContent::Changes(changes) = &one.content
+        if let ScannedRanges::Changes(changes) = &one.ranges
             && !base.contains(&place)
         {
             overrides.extend(changes.iter().map(|change| EntryOverride {
@@ -293,11 +293,11 @@ fn replay(
     for place in base {
         let Some(one) = scanned.get(place) else { continue };
         let under = (one.as_ref(), place as u32);
-        overrides = match &one.content {
-            ScannedContent::Entries(entries) => {
+        overrides = match &one.ranges {
+            ScannedRanges::Entries(entries) => {
                 overlay_entries(view, &mut builder, under, entries, overrides)?
             }
-            ScannedContent::Changes(changes) => {
+            ScannedRanges::Changes(changes) => {
                 overlay_entries(view, &mut builder, under, changes, overrides)?
             }
         };
@@ -435,8 +435,8 @@ mod tests {
         let mut chunk = StateChunk::default();
         entries.iter().for_each(|(key, entry)| chunk.push(&[*key], &[*entry]));
         let bytes = chunk.encode();
-        let content = ScannedContent::Entries(StateChunk::decode(&bytes).unwrap());
-        ScannedObject { bytes: Arc::new(bytes), content }
+        let ranges = ScannedRanges::Entries(StateChunk::decode(&bytes).unwrap());
+        ScannedObject { bytes: Arc::new(bytes), ranges }
     }
 
     fn delta(changes: impl Iterator<Item = (u8, Option<u8>)>) -> ScannedObject {
@@ -447,8 +447,8 @@ mod tests {
         let change =
             |(key, new)| DeltaChange { key: vec![key], old: DeltaSide::Absent, new: side(new) };
         let bytes = Delta { changes: changes.map(change).collect() }.encode([0; 16]);
-        let content = ScannedContent::Changes(Delta::scan(&bytes).unwrap());
-        ScannedObject { bytes: Arc::new(bytes), content }
+        let ranges = ScannedRanges::Changes(Delta::scan(&bytes).unwrap());
+        ScannedObject { bytes: Arc::new(bytes), ranges }
     }
 
     proptest! {
@@ -472,7 +472,7 @@ mod tests {
                 .collect();
             objects.push(delta(over.clone().into_iter()));
             let last = objects.last().unwrap();
-            let ScannedContent::Changes(changes) = &last.content else { panic!("a delta") };
+            let ScannedRanges::Changes(changes) = &last.ranges else { panic!("a delta") };
             let buffer = objects.len() as u32 - 1;
             let overrides: Vec<_> = changes
                 .iter()
@@ -484,9 +484,9 @@ mod tests {
             }
             let mut left = overrides.as_slice();
             for (place, one) in (0..buffer).zip(&objects) {
-                left = match &one.content {
-                    ScannedContent::Entries(entries) => overlay_entries(&EmptySnapshot, &mut builder, (one, place), entries, left),
-                    ScannedContent::Changes(changes) => overlay_entries(&EmptySnapshot, &mut builder, (one, place), changes, left),
+                left = match &one.ranges {
+                    ScannedRanges::Entries(entries) => overlay_entries(&EmptySnapshot, &mut builder, (one, place), entries, left),
+                    ScannedRanges::Changes(changes) => overlay_entries(&EmptySnapshot, &mut builder, (one, place), changes, left),
                 }
                 .unwrap();
             }

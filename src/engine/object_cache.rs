@@ -73,12 +73,12 @@ impl ObjectCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::scanned_object::ScannedContent;
+    use crate::engine::scanned_object::ScannedRanges;
 
     fn object(bytes: usize) -> Arc<ScannedObject> {
         Arc::new(ScannedObject {
             bytes: Arc::new(vec![7; bytes]),
-            content: ScannedContent::Entries(Vec::new()),
+            ranges: ScannedRanges::Entries(Vec::new()),
         })
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct ReadSnapshot {
     /// All rows of the tail, if `rows` is without the operation rows.
     pub(super) operation_rows: Option<Arc<LazyOperationRows>>,
     pub(super) position: LogPosition,
-    pub(super) opened: Arc<ObjectCache>,
+    pub(super) object_cache: Arc<ObjectCache>,
     /// Whether it contains a record that is not in the journal yet: its numbers may change.
     pub(crate) planned: bool,
     pub(crate) refs: Arc<StoreRefs>,
@@ -60,8 +60,8 @@ impl LazyOperationRows {
 }
 
 impl ObjectSource for ReadSnapshot {
-    fn opened(&self) -> Option<&ObjectCache> {
-        Some(&self.opened)
+    fn object_cache(&self) -> Option<&ObjectCache> {
+        Some(&self.object_cache)
     }
 }
 
@@ -77,7 +77,7 @@ impl ReadSnapshot {
         index::apply(&*self.base, rows, Arc::make_mut(&mut self.refs), &placed)?;
         self.position += 1;
         // In the journal, other objects may get the numbers of the record's objects.
-        self.opened = Arc::default();
+        self.object_cache = Arc::default();
         self.planned = true;
         Ok(self)
     }

@@ -144,9 +144,9 @@ pub(crate) struct OverlaySnapshot<'a> {
     pub(crate) base: &'a dyn Snapshot,
     pub(crate) rows: &'a RowOverlay,
     pub(crate) position: LogPosition,
-    /// The opened objects, for the writer of a generation: it reads and checks each object once.
+    /// Has the opened objects, for the writer of a generation: it reads and checks each object once.
     /// Meanwhile no object number is assigned twice.
-    pub(crate) opened: Option<&'a ObjectCache>,
+    pub(crate) object_cache: Option<&'a ObjectCache>,
 }
 
 impl<'a> OverlaySnapshot<'a> {
@@ -156,13 +156,13 @@ impl<'a> OverlaySnapshot<'a> {
         rows: &'a RowOverlay,
         position: LogPosition,
     ) -> Self {
-        Self { base, rows, position, opened: None }
+        Self { base, rows, position, object_cache: None }
     }
 }
 
 impl ObjectSource for OverlaySnapshot<'_> {
-    fn opened(&self) -> Option<&ObjectCache> {
-        self.opened
+    fn object_cache(&self) -> Option<&ObjectCache> {
+        self.object_cache
     }
 }
 

@@ -24,13 +24,14 @@ const OBJECTS_AT_ONCE: usize = 16;
 /// Maximum number of threads. More would not be faster.
 const MAX_WORKERS: usize = 8;
 
-/// A delta or chunk: its content, and where the entries are in it.
+/// A delta or chunk: its bytes, and where its entries are in them.
 pub(crate) struct ScannedObject {
     pub(crate) bytes: SharedBuffer,
-    pub(crate) content: ScannedContent,
+    pub(crate) ranges: ScannedRanges,
 }
 
-pub(crate) enum ScannedContent {
+/// Where the changes of a delta, or the entries of a chunk, are in its bytes.
+pub(crate) enum ScannedRanges {
     Changes(Vec<DeltaChangeRange>),
     Entries(Vec<ChunkEntry>),
 }
@@ -38,33 +39,33 @@ pub(crate) enum ScannedContent {
 impl ScannedObject {
     /// Returns how many bytes of memory it takes.
     pub(crate) fn weight(&self) -> usize {
-        let places = match &self.content {
-            ScannedContent::Changes(changes) => size_of_val(changes.as_slice()),
-            ScannedContent::Entries(entries) => size_of_val(entries.as_slice()),
+        let ranges = match &self.ranges {
+            ScannedRanges::Changes(changes) => size_of_val(changes.as_slice()),
+            ScannedRanges::Entries(entries) => size_of_val(entries.as_slice()),
         };
-        self.bytes.len() + places
+        self.bytes.len() + ranges
     }
 
-    /// Returns the number of entries.
+    /// Returns the number of changes or entries.
     pub(super) fn len(&self) -> usize {
-        match &self.content {
-            ScannedContent::Changes(changes) => changes.len(),
-            ScannedContent::Entries(entries) => entries.len(),
+        match &self.ranges {
+            ScannedRanges::Changes(changes) => changes.len(),
+            ScannedRanges::Entries(entries) => entries.len(),
         }
     }
 
     pub(super) fn first_key(&self) -> Option<&[u8]> {
-        let key = match &self.content {
-            ScannedContent::Changes(changes) => &changes.first()?.key,
-            ScannedContent::Entries(entries) => &entries.first()?.key,
+        let key = match &self.ranges {
+            ScannedRanges::Changes(changes) => &changes.first()?.key,
+            ScannedRanges::Entries(entries) => &entries.first()?.key,
         };
         Some(self.at(key))
     }
 
     pub(super) fn last_key(&self) -> Option<&[u8]> {
-        let key = match &self.content {
-            ScannedContent::Changes(changes) => &changes.last()?.key,
-            ScannedContent::Entries(entries) => &entries.last()?.key,
+        let key = match &self.ranges {
+            ScannedRanges::Changes(changes) => &changes.last()?.key,
+            ScannedRanges::Entries(entries) => &entries.last()?.key,
         };
         Some(self.at(key))
     }
@@ -79,18 +80,18 @@ impl ScannedObject {
         let what = format_args!("the object number {number}");
         let wrong = || Error::corrupt(what);
         let bytes = open(kind, sealed).map_err(wrong())?;
-        let content = match kind {
-            ObjectKind::Chunk => StateChunk::decode(&bytes).map(ScannedContent::Entries),
-            _ => Delta::scan(&bytes).map(ScannedContent::Changes),
+        let ranges = match kind {
+            ObjectKind::Chunk => StateChunk::decode(&bytes).map(ScannedRanges::Entries),
+            _ => Delta::scan(&bytes).map(ScannedRanges::Changes),
         };
-        Ok(Self { content: content.map_err(wrong())?, bytes: Arc::new(bytes) })
+        Ok(Self { ranges: ranges.map_err(wrong())?, bytes: Arc::new(bytes) })
     }
 }
 
 /// A snapshot from which objects are read.
 pub(crate) trait ObjectSource: Snapshot {
     /// Returns the cache of opened objects, if there is one.
-    fn opened(&self) -> Option<&ObjectCache>;
+    fn object_cache(&self) -> Option<&ObjectCache>;
 }
 
 /// Opens and scans several objects, on all cores if `cost` justifies it. Returns them in the given
@@ -101,8 +102,8 @@ pub(crate) fn scan(
     cost: u64,
 ) -> Result<Vec<Arc<ScannedObject>>> {
     let numbers = wanted.iter().map(|(_, number)| *number);
-    let mut found = match view.opened() {
-        Some(opened) => opened.find(numbers),
+    let mut found = match view.object_cache() {
+        Some(cache) => cache.find(numbers),
         None => vec![None; wanted.len()],
     };
     let missing: Vec<(usize, ObjectKind, u64)> = (0..)
@@ -112,10 +113,10 @@ pub(crate) fn scan(
         .map(|((place, (kind, number)), _)| (place, *kind, *number))
         .collect();
     let cost = (cost / wanted.len().max(1) as u64).saturating_mul(missing.len() as u64);
-    let is_worth_it = missing.len() >= PARALLEL_OBJECTS && cost >= PARALLEL_COST;
-    let opened = open_all(view, &missing, is_worth_it)?;
-    if let Some(kept) = view.opened() {
-        kept.keep(missing.iter().map(|(_, _, number)| *number).zip(&opened));
+    let on_all_cores = missing.len() >= PARALLEL_OBJECTS && cost >= PARALLEL_COST;
+    let opened = open_all(view, &missing, on_all_cores)?;
+    if let Some(cache) = view.object_cache() {
+        cache.keep(missing.iter().map(|(_, _, number)| *number).zip(&opened));
     }
     for ((place, ..), opened) in missing.iter().zip(opened) {
         if let Some(slot) = found.get_mut(*place) {
@@ -125,27 +126,28 @@ pub(crate) fn scan(
     Ok(found.into_iter().flatten().collect())
 }
 
+/// Reads, opens and scans objects that are not in the cache. Returns them in the given order.
 fn open_all(
     view: &dyn ObjectSource,
     missing: &[(usize, ObjectKind, u64)],
     on_all_cores: bool,
 ) -> Result<Vec<Arc<ScannedObject>>> {
-    let some = |wanted: &&[(usize, ObjectKind, u64)]| -> Result<Vec<Arc<ScannedObject>>> {
+    let open_share = |wanted: &&[(usize, ObjectKind, u64)]| -> Result<Vec<Arc<ScannedObject>>> {
         parallel::yield_to_foreground();
         let numbers: Vec<u64> = wanted.iter().map(|(_, _, number)| *number).collect();
         let sealed = object::sealed_many(view, &numbers)?;
-        let one = |((_, kind, number), sealed): (&(usize, ObjectKind, u64), Vec<u8>)| {
+        let open_one = |((_, kind, number), sealed): (&(usize, ObjectKind, u64), Vec<u8>)| {
             ScannedObject::open(*kind, *number, &sealed).map(Arc::new)
         };
-        wanted.iter().zip(sealed).map(one).collect()
+        wanted.iter().zip(sealed).map(open_one).collect()
     };
     let parts: Vec<Result<_>> = if on_all_cores {
         // Chunks are much larger than deltas. With few objects at a time, all threads stay busy.
-        let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
-        let shares: Vec<_> = missing.chunks(share).collect();
-        parallel::map_while(&shares, MAX_WORKERS, some, || ()).0
+        let objects_per_share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
+        let shares: Vec<_> = missing.chunks(objects_per_share).collect();
+        parallel::map_while(&shares, MAX_WORKERS, open_share, || ()).0
     } else {
-        missing.chunks(OBJECTS_AT_ONCE).map(|wanted| some(&wanted)).collect()
+        missing.chunks(OBJECTS_AT_ONCE).map(|wanted| open_share(&wanted)).collect()
     };
     let mut opened = Vec::with_capacity(missing.len());
     for part in parts {
