@@ -1,8 +1,9 @@
-//! The fact of a tool other than commands, edits, task lists and sub-agents: reads, searches,
-//! fetches and questions.
+//! The fact of a use of a tool that is no command, edit, task list or sub-agent: a read, a search, a
+//! fetch or a question.
 
 use super::command_end::model_text;
 use super::event::ToolUse;
+use super::tool::{MAX_DURATION_MS, without_middle};
 use crate::claude_code::line_context::fields;
 use crate::claude_code::tool::{LAUNCHED, goes_on};
 use crate::long_text::{INLINE_BYTES, beginning};
@@ -37,7 +38,7 @@ pub(super) fn fields_of(used: &ToolUse, now: Timestamp) -> Option<FieldMap> {
         (None, None) => ("finished", None),
     };
     let reason = reason.filter(|reason| !reason.is_empty());
-    let took = used.duration_ms.filter(|took| (0..=86_400_000).contains(took));
+    let took = used.duration_ms.filter(|took| (0..=MAX_DURATION_MS).contains(took));
     Some(fields([
         ("tool", used.tool.as_str().into()),
         (
@@ -48,9 +49,9 @@ pub(super) fn fields_of(used: &ToolUse, now: Timestamp) -> Option<FieldMap> {
         ("pattern", text(&["pattern"]).into()),
         ("address", text(&["url"]).into()),
         ("query", text(&["query"]).into()),
-        ("input", kept(&used.input, 0)),
+        ("input", stored_input(&used.input, 0)),
         ("outcome", outcome.into()),
-        ("reason", reason.map(super::tool::kept).into()),
+        ("reason", reason.map(without_middle).into()),
         ("called_at", took.map(|took| now.plus_micros(-took * 1000).to_string()).into()),
         ("duration_ms", took.into()),
     ]))
@@ -62,7 +63,10 @@ fn is_in_background(response: &Json) -> bool {
     status == Some(LAUNCHED) || model_text(response).is_some_and(|text| goes_on(&text))
 }
 
-fn kept(value: &Json, level: usize) -> Value {
+/// Returns what the fact stores of the input of a tool. Long texts and lists are shortened; a list
+/// or object below [`MAX_LEVELS`] is stored as JSON text, unless that is too long. `level` is the
+/// number of lists and objects around the value.
+fn stored_input(value: &Json, level: usize) -> Value {
     match value {
         Json::Null => Value::Null,
         Json::Bool(flag) => (*flag).into(),
@@ -71,17 +75,18 @@ fn kept(value: &Json, level: usize) -> Value {
             (None, Some(real)) => real.into(),
             (None, None) => Value::Null,
         },
-        Json::String(text) => super::tool::kept(text).into(),
+        Json::String(text) => without_middle(text).into(),
         Json::Array(_) | Json::Object(_) if level >= MAX_LEVELS => {
             let json = value.to_string();
             if json.len() <= INLINE_BYTES { json.into() } else { Value::Null }
         }
-        Json::Array(list) => {
-            Value::List(list.iter().take(MAX_ENTRIES).map(|value| kept(value, level + 1)).collect())
-        }
+        Json::Array(list) => Value::List(
+            list.iter().take(MAX_ENTRIES).map(|value| stored_input(value, level + 1)).collect(),
+        ),
         Json::Object(map) => {
             let members = map.iter().take(MAX_ENTRIES);
-            let members = members.map(|(name, value)| (name.clone(), kept(value, level + 1)));
+            let members =
+                members.map(|(name, value)| (name.clone(), stored_input(value, level + 1)));
             Value::Map(members.filter(|(_, value)| *value != Value::Null).collect())
         }
     }

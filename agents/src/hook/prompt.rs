@@ -1,7 +1,7 @@
 //! The fact of a prompt that a hook reports, for agents without transcripts.
 
 use super::event::{HookEvent, HookEventKind};
-use super::tool::kept_within;
+use super::tool::without_middle_to;
 use crate::claude_code::line_context::fields;
 use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 
@@ -31,7 +31,7 @@ pub fn prompt_fact(event: &HookEvent, now: Timestamp) -> Option<Fact> {
         place: 0,
         recorded_at: now,
         value: Value::Map(fields([
-            ("text", kept_within(text, PROMPT_BYTES).into()),
+            ("text", without_middle_to(text, PROMPT_BYTES).into()),
             ("tags", tags.into()),
             ("cwd", cwd.into()),
         ])),

@@ -13,6 +13,8 @@ use std::time::Duration;
 /// The size in bytes to which a long text in a hook's fact is shortened. The transcript has the
 /// full text.
 const TEXT_BYTES: usize = 4000;
+/// The maximum duration of a call, in milliseconds: a day.
+pub(super) const MAX_DURATION_MS: i64 = 86_400_000;
 
 /// Returns the facts of a tool call: a command or edit, with its check if there is one, or the use
 /// of another tool; none for any other event. `now` is when the hook was called.
@@ -67,7 +69,7 @@ pub fn tool_facts(event: &HookEvent, now: Timestamp) -> Vec<Fact> {
                 && matches!(fact.kind, Kind::Command | Kind::Verification)
             {
                 let entry = fields.entry("description".to_owned());
-                entry.or_insert_with(|| kept(description).into());
+                entry.or_insert_with(|| without_middle(description).into());
             }
         }
     }
@@ -118,7 +120,7 @@ fn refuse(fact: &mut Fact, reason: &str) {
     }
     fields.insert("outcome".to_owned(), "refused".into());
     if !reason.is_empty() {
-        fields.insert("reason".to_owned(), kept(reason).into());
+        fields.insert("reason".to_owned(), without_middle(reason).into());
     }
 }
 
@@ -138,7 +140,7 @@ fn transcript_lines(
     call: &str,
     now: Timestamp,
 ) -> (String, TranscriptDialect) {
-    let began = now.plus_micros(-used.duration_ms.unwrap_or(0).clamp(0, 86_400_000) * 1000);
+    let began = now.plus_micros(-used.duration_ms.unwrap_or(0).clamp(0, MAX_DURATION_MS) * 1000);
     let is_codex = match used.tool.as_str() {
         "Bash" => event.agent != HookAgent::Claude,
         tool => tool == "apply_patch",
@@ -235,7 +237,7 @@ fn with_texts(value: Value, document: &[u8]) -> Value {
             let end = start.checked_add(usize::try_from(length).ok()?)?;
             long_text::resolve(document.get(start..end)?, &reference.pointer)
         });
-        return kept(&whole.unwrap_or(reference.preview)).into();
+        return without_middle(&whole.unwrap_or(reference.preview)).into();
     }
     match value {
         Value::Map(fields) => Value::Map(
@@ -249,13 +251,13 @@ fn with_texts(value: Value, document: &[u8]) -> Value {
 }
 
 /// Shortens a text of more than [`TEXT_BYTES`] to its beginning and its end.
-pub(super) fn kept(whole: &str) -> String {
-    kept_within(whole, TEXT_BYTES)
+pub(super) fn without_middle(whole: &str) -> String {
+    without_middle_to(whole, TEXT_BYTES)
 }
 
 /// Shortens a text of more than `bytes` bytes to its beginning and its end, each of at most half of
 /// these bytes. A line between them says how many bytes are left out.
-pub(super) fn kept_within(whole: &str, bytes: usize) -> String {
+pub(super) fn without_middle_to(whole: &str, bytes: usize) -> String {
     if whole.len() <= bytes {
         return whole.to_owned();
     }
