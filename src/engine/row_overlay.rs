@@ -144,8 +144,8 @@ pub(crate) struct OverlaySnapshot<'a> {
     pub(crate) base: &'a dyn Snapshot,
     pub(crate) rows: &'a RowOverlay,
     pub(crate) position: LogPosition,
-    /// Has the opened objects, so that the writer of a generation reads and checks each object once.
-    /// Meanwhile no object number is assigned twice.
+    /// Has the opened objects, for the writer of a generation, which reads and checks each object
+    /// once. Meanwhile no object number is assigned twice.
     pub(crate) object_cache: Option<&'a ObjectCache>,
 }
 

@@ -13,7 +13,7 @@ use super::line_context::{PieceBuilder, fields};
 use super::open_call::{CallRequest, OpenCall};
 use super::tool_result::ClaudeCallResult;
 use super::transcript_state::{BackgroundCommand, SubAgentState, TranscriptState};
-use super::typed_text::{stopped_agents, tagged, typed_part};
+use super::typed_text::{stopped_agents, text_in_tag, typed_part};
 use crate::lenient::{LenientId, LenientInteger, LenientText};
 use forge_store::model::{FieldMap, Value};
 use serde::Deserialize;
@@ -109,8 +109,8 @@ impl PieceBuilder<'_> {
         }
         for notice in notices(text) {
             let part = text.get(notice.clone()).unwrap_or_default();
-            let summary = tagged(part, "summary").unwrap_or_default().trim();
-            let name = |tag| tagged(part, tag).map(str::trim).filter(|name| !name.is_empty());
+            let summary = text_in_tag(part, "summary").unwrap_or_default().trim();
+            let name = |tag| text_in_tag(part, tag).map(str::trim).filter(|name| !name.is_empty());
             let result =
                 part.find("<result>").zip(part.rfind("</result>")).and_then(|(from, to)| {
                     let from = notice.start + from + "<result>".len();
@@ -126,7 +126,7 @@ impl PieceBuilder<'_> {
                 task: None,
                 // A notice about several tasks cannot be about one call.
                 call: name("tool-use-id").filter(|_| tasks.len() < 2),
-                status: tagged(head, "status")
+                status: text_in_tag(head, "status")
                     .map(str::trim)
                     .filter(|status| !status.is_empty())
                     .or_else(|| status_in(summary)),
@@ -173,7 +173,7 @@ impl PieceBuilder<'_> {
             let before_output = text.split("<output>").next()?;
             before_output.split("<stdout>").next()
         });
-        let named = |tag| tagged(head?, tag).map(str::trim);
+        let named = |tag| text_in_tag(head?, tag).map(str::trim);
         let task = queried.task.task_id.0.as_deref().or(queried.shell_id.0.as_deref());
         let status = if stops {
             Some("killed")

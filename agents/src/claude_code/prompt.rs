@@ -2,7 +2,7 @@
 
 use super::line::{ClaudeLine, MessageContent};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
-use super::typed_text::{self, TextAuthor, TypedText, element, tagged};
+use super::typed_text::{self, TextAuthor, TypedText, element_length, text_in_tag};
 use crate::long_text;
 use forge_store::model::{FieldMap, Kind, Value};
 use std::borrow::Cow;
@@ -104,13 +104,13 @@ pub(super) fn prompt_fields(
 fn arguments(text: &str) -> Option<&str> {
     let (opening, closing) = ("<command-args>", "</command-args>");
     let rest = text.get(text.find(opening)?..)?;
-    let end = element(rest, "command-args")?;
+    let end = element_length(rest, "command-args")?;
     Some(rest.get(opening.len()..end)?.strip_suffix(closing)?.trim())
 }
 
 /// Returns a slash command as the person typed it, from the tags in the recorded text.
 fn slash_command(text: &str) -> String {
-    let name = tagged(text, "command-name").unwrap_or_default().trim();
+    let name = text_in_tag(text, "command-name").unwrap_or_default().trim();
     let arguments = arguments(text).unwrap_or_default();
     if arguments.is_empty() { name.to_owned() } else { format!("{name} {arguments}") }
 }

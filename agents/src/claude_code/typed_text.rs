@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Elements of context, which come before or after what a person typed.
-const CONTEXT: [&str; 24] = [
+const CONTEXT_TAGS: [&str; 24] = [
     "ide_opened_file", "ide_selection", "ide_diagnostics", "system-reminder", "system_reminder",
     "local-command-caveat", "user-prompt-submit-hook", "post-tool-use-hook", "session-start-hook",
     "browser_instruction", "new-diagnostics", "available-deferred-tools", "persisted-output",
@@ -28,25 +28,25 @@ const COMMON_NAMES: [(&str, &str); 3] = [
     ("system-instruction", "You are working inside Conductor"),
 ];
 /// Elements that the client or a program wrote. Text after the end of an element was typed.
-const MACHINE: [&str; 21] = [
+const MACHINE_TAGS: [&str; 21] = [
     "task-notification", "bash-notification", "agent-notification", "teammate-message",
     "cross-session-message", "agent-message", "coordinator-relay", "slack-ping",
     "slack-tag-message", "channel", "channel-message", "tick", "remote-review",
     "remote-review-progress", "mcp-resource-update", "mcp-polling-update", "fetched-web-content",
     "github-webhook-activity", "ci-monitor-event", "scheduled-task", "create-pr-command",
 ];
-/// Elements at the beginning of a text that the client wrote as a whole.
-const MACHINE_TEXT: [&str; 2] = ["fork-boilerplate", "forked-skill-launch"];
+/// Elements at the beginning of a text: the client wrote the whole text.
+const MACHINE_TEXT_TAGS: [&str; 2] = ["fork-boilerplate", "forked-skill-launch"];
 /// Lines that older clients write after a notification.
 const AFTER_NOTIFICATION: [&str; 2] =
     ["Read the output file to retrieve the result: ", "Full transcript available at: "];
 /// Elements that record how a person operated the client. They are no requests to the agent.
-const OPERATED: [&str; 8] = [
+const OPERATION_TAGS: [&str; 8] = [
     "local-command-stdout", "local-command-stderr", "bash-input", "bash-stdout", "bash-stderr",
     "bash-exit-code", "user-memory-input", "command-contents",
 ];
 /// Elements of a slash command.
-const SLASH: [&str; 3] = ["command-name", "command-message", "command-args"];
+const SLASH_TAGS: [&str; 3] = ["command-name", "command-message", "command-args"];
 /// Beginnings of texts that the client writes in a person's name.
 const NOTICES: [&str; 10] = [
     "[This turn ended before it finished.]",
@@ -60,8 +60,8 @@ const NOTICES: [&str; 10] = [
     "[Subagent hand-back] The text below ",
     "Your claude.ai usage limit has reset. Continue the task you were working on",
 ];
-/// The beginning and the end of the first line of such texts. A person who quotes such a line
-/// continues it.
+/// The beginnings of other such texts, with the end of their first line. A person who quotes such a
+/// line continues it.
 const NOTICE_LINES: [(&str, &str); 8] = [
     ("[Request interrupted", "]"),
     ("[Agent call interrupted", "]"),
@@ -74,27 +74,31 @@ const NOTICE_LINES: [(&str, &str); 8] = [
 ];
 /// The beginning and the end of the text with a file that an editor attaches to a prompt through
 /// the Agent Client Protocol. A person types no line break before it.
-const FILE: (&str, &str) = ("\n<context ref=\"", "\n</context>");
+const ATTACHED_FILE: (&str, &str) = ("\n<context ref=\"", "\n</context>");
 /// The beginning of the client's mark before a text that a person pasted. The mark after the text
 /// repeats the identifier.
-const PASTED: &str = "<pasted_content id=\"";
-/// The senders in the first line of such texts, and what follows them in the whole line.
+const BEFORE_PASTED: &str = "<pasted_content id=\"";
+/// The senders that the first line of a message from another session begins with, and the rest of
+/// that line.
 const SENDERS: [&str; 3] = ["Another Claude session", "A peer session", "The coordinator"];
-const SENT: [&str; 2] = [" sent a message:", " sent a message while you were working:"];
+const AFTER_SENDER: [&str; 2] = [" sent a message:", " sent a message while you were working:"];
 /// The beginning of the client's explanation after the prompt of a plugin.
 const AFTER_PLUGIN: &str = "\n\nThis is how Claude Code surfaces ";
-/// Beginnings of lines that the client writes in brackets before what a person typed.
-const NOTES: [&str; 3] = ["[Request interrupted by user", "[Image: source: ", "[Image: original "];
+/// Beginnings of lines in brackets that the client writes before what a person typed.
+const NOTE_LINES: [&str; 3] =
+    ["[Request interrupted by user", "[Image: source: ", "[Image: original "];
 /// Whole texts that the client writes in a person's name.
 const WHOLE_NOTICES: [&str; 3] = [
     "Tool loaded.",
     "(no content)",
     "[Your previous response had no visible output. Please continue and produce a user-visible response.]",
 ];
-/// What the client writes before the name of a command that it does not know, and nothing after it.
+/// What the client writes before the name of a command that it does not know. It writes nothing
+/// after the name.
 const UNKNOWN_COMMAND: [&str; 3] =
     ["Unknown skill: ", "Unknown slash command: ", "Unknown command: "];
-/// The ends of the client's line before what a hook said. Before it is the name of the event.
+/// How the client's line before the words of a hook ends. The line begins with the name of the
+/// event.
 const HOOK_OUTPUT: [&str; 2] = [" hook feedback:", " operation blocked by hook:"];
 /// The text that the client writes before a prompt that was typed while the agent worked.
 const TYPED_MEANWHILE: &str = "The user sent a new message while you were working:\n";
@@ -103,7 +107,7 @@ const AFTER_TYPED: [&str; 2] = [
     "\n\nIMPORTANT: After completing your current task",
     "\n\nThis is how Claude Code surfaces messages",
 ];
-/// The end of such a text in the mark of a reminder.
+/// The end of the text that has [`TYPED_MEANWHILE`], if it is in the mark of a reminder.
 const REMINDER_END: &str = "\n</system-reminder>";
 
 /// The maximum number of closing tags that are tried for the end of an element.
@@ -143,6 +147,7 @@ pub(super) fn author_of(origin: Option<&RawValue>, source: Option<&str>) -> Text
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TypedText<'c> {
     text: Cow<'c, str>,
+    /// What was typed of `text`.
     range: Range<usize>,
     /// The pointer from the content to the text.
     pub(super) pointer: String,
@@ -164,12 +169,22 @@ impl TypedText<'_> {
     }
 }
 
-/// Returns what a person typed in this content, if anything.
+/// The part of one of the content's texts that a person typed.
+struct TypedPart {
+    /// The index of the text.
+    number: usize,
+    /// The range of the part in the text.
+    range: Range<usize>,
+    /// Whether it is a command of the client.
+    slash: bool,
+}
+
+/// Returns what a person typed in this content, if anything. `author` is the author of the line.
 pub(super) fn find_typed_text<'c>(
     content: &'c MessageContent<'_>,
-    voice: TextAuthor,
+    author: TextAuthor,
 ) -> Option<TypedText<'c>> {
-    if voice == TextAuthor::Machine {
+    if author == TextAuthor::Machine {
         return None;
     }
     let texts: Vec<(String, &str)> = match content {
@@ -183,81 +198,80 @@ pub(super) fn find_typed_text<'c>(
             texts.filter_map(text).collect()
         }
     };
-    let mut kept: Vec<(usize, Range<usize>, bool)> = Vec::new();
+    let mut parts: Vec<TypedPart> = Vec::new();
     for (number, (_, text)) in texts.iter().enumerate() {
-        if let Some((range, slash)) = typed(text, voice) {
-            kept.push((number, range, slash));
+        if let Some((range, slash)) = typed_range(text, author) {
+            parts.push(TypedPart { number, range, slash });
         }
     }
-    let slash = kept.iter().any(|(_, _, slash)| *slash);
-    if let [(number, range, _)] = kept.as_slice() {
-        let (pointer, text) = texts.get(*number)?;
+    let slash = parts.iter().any(|part| part.slash);
+    if let [part] = parts.as_slice() {
+        let (pointer, text) = texts.get(part.number)?;
         let (text, pointer) = (Cow::Borrowed(*text), pointer.clone());
-        return Some(TypedText { text, range: range.clone(), pointer, joined: false, slash });
+        return Some(TypedText { text, range: part.range.clone(), pointer, joined: false, slash });
     }
-    let part =
-        |(number, range, _): &(usize, Range<usize>, bool)| texts.get(*number)?.1.get(range.clone());
-    let parts = || kept.iter().filter_map(part);
-    let length = parts().map(|part| part.len() + 1).sum::<usize>();
-    if !slash && length <= MAX_JOINED_BYTES && client_wrote_between(&kept, &texts) {
-        let text = long_text::join(parts());
+    let text_of = |part: &TypedPart| texts.get(part.number)?.1.get(part.range.clone());
+    let typed_texts = || parts.iter().filter_map(text_of);
+    let length = typed_texts().map(|text| text.len() + 1).sum::<usize>();
+    if !slash && length <= MAX_JOINED_BYTES && client_wrote_between(&parts, &texts) {
+        let text = long_text::join(typed_texts());
         let range = 0..text.len();
         let (text, pointer) = (Cow::Owned(text), String::new());
         return Some(TypedText { text, range, pointer, joined: true, slash });
     }
-    let (first, last) = (kept.first()?, kept.last()?);
+    let (first, last) = (parts.first()?, parts.last()?);
     // The offsets in the text that `join` builds.
     let start_of =
         |number: usize| texts.iter().take(number).map(|(_, text)| text.len() + 1).sum::<usize>();
-    let range = start_of(first.0) + first.1.start..start_of(last.0) + last.1.end;
+    let start = start_of(first.number) + first.range.start;
+    let range = start..start_of(last.number) + last.range.end;
     let text = Cow::Owned(long_text::join(texts.iter().map(|(_, text)| *text)));
     Some(TypedText { text, range, pointer: String::new(), joined: false, slash })
 }
 
-/// Whether text that a person did not type is between the parts that the person typed. A part is
-/// the number of its text and its range in this text.
-fn client_wrote_between(parts: &[(usize, Range<usize>, bool)], texts: &[(String, &str)]) -> bool {
+/// Whether text that a person did not type is between the parts that the person typed.
+fn client_wrote_between(parts: &[TypedPart], texts: &[(String, &str)]) -> bool {
     parts.windows(2).any(|pair| {
-        let [(before, left, _), (number, right, _)] = pair else { return false };
-        let ends = texts.get(*before).is_some_and(|(_, text)| left.end == text.len());
-        !ends || right.start > 0 || *number != before + 1
+        let [before, after] = pair else { return false };
+        let ends = texts.get(before.number).is_some_and(|(_, text)| before.range.end == text.len());
+        !ends || after.range.start > 0 || after.number != before.number + 1
     })
 }
 
 /// Returns the part of a text that a person typed, if nothing says who wrote the text.
 pub(crate) fn typed_part(text: &str) -> Option<&str> {
-    typed(text, TextAuthor::Unknown).and_then(|(range, _)| text.get(range))
+    typed_range(text, TextAuthor::Unknown).and_then(|(range, _)| text.get(range))
 }
 
 /// Returns the part of a text that a person typed, and whether it is a slash command.
-fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
+fn typed_range(text: &str, author: TextAuthor) -> Option<(Range<usize>, bool)> {
     let (mut start, mut end) = (0, text.len());
     let mut meanwhile = false;
     loop {
         let rest = text.get(start..end)?;
-        if !meanwhile && let Some(words) = typed_meanwhile(rest) {
+        if !meanwhile && let Some(words) = meanwhile_range(rest) {
             (start, end) = (start + words.start, start + words.end);
             meanwhile = true;
             continue;
         }
-        let element = leading(rest).or_else(|| written(rest, voice));
-        let Some(length) = element.or_else(|| noted(rest)) else { break };
+        let element = leading_context(rest).or_else(|| leading_machine_text(rest, author));
+        let Some(length) = element.or_else(|| leading_note(rest)) else { break };
         start += length;
     }
-    while let Some(length) = trailing(text.get(start..end)?) {
+    while let Some(length) = trailing_context(text.get(start..end)?) {
         end -= length;
     }
     let cut = (start..end) != (0..text.len());
     let rest = text.get(start..end)?;
     let begin = rest.trim_start();
-    let is_file = text.starts_with(FILE.0) && text.ends_with(FILE.1);
+    let is_file = text.starts_with(ATTACHED_FILE.0) && text.ends_with(ATTACHED_FILE.1);
     if begin.is_empty() || is_file || is_notice(begin) {
         return None;
     }
-    if SLASH.iter().any(|tag| opens(begin, tag)) {
+    if SLASH_TAGS.iter().any(|tag| begins_with_tag(begin, tag)) {
         return is_typed(rest).then_some((start..end, true));
     }
-    if let Some(inside) = pasted(rest) {
+    if let Some(inside) = pasted_range(rest) {
         return Some((start + inside.start..start + inside.end, false));
     }
     if cut {
@@ -269,7 +283,7 @@ fn typed(text: &str, voice: TextAuthor) -> Option<(Range<usize>, bool)> {
 
 /// Returns the range of the prompt in the client's notice, with or without the mark of a reminder,
 /// that a prompt was typed while the agent worked.
-fn typed_meanwhile(text: &str) -> Option<Range<usize>> {
+fn meanwhile_range(text: &str) -> Option<Range<usize>> {
     let begin = text.trim_start();
     let marked = begin.strip_prefix("<system-reminder>").map(str::trim_start);
     let words = marked.unwrap_or(begin).strip_prefix(TYPED_MEANWHILE)?;
@@ -280,8 +294,8 @@ fn typed_meanwhile(text: &str) -> Option<Range<usize>> {
 }
 
 /// Returns the range of the text between the client's marks, if the whole text was pasted at once.
-fn pasted(text: &str) -> Option<Range<usize>> {
-    let (id, words) = text.trim_start().strip_prefix(PASTED)?.split_once("\">\n")?;
+fn pasted_range(text: &str) -> Option<Range<usize>> {
+    let (id, words) = text.trim_start().strip_prefix(BEFORE_PASTED)?.split_once("\">\n")?;
     let closing = format!("\n</pasted_content id=\"{id}\">");
     let inside = words.trim_end().strip_suffix(&closing)?;
     let start = text.len() - words.len();
@@ -302,8 +316,9 @@ fn is_notice(text: &str) -> bool {
         || SENDERS
             .iter()
             .filter_map(|sender| first.strip_prefix(sender))
-            .any(|rest| SENT.contains(&rest.trim_end()))
-        || plugin.is_some_and(|(name, rest)| is_word(name) && SENT.contains(&rest.trim_end()))
+            .any(|rest| AFTER_SENDER.contains(&rest.trim_end()))
+        || plugin
+            .is_some_and(|(name, rest)| is_word(name) && AFTER_SENDER.contains(&rest.trim_end()))
             && text.contains(AFTER_PLUGIN)
         || WHOLE_NOTICES.contains(&whole)
         || UNKNOWN_COMMAND.iter().any(|before| whole.strip_prefix(before).is_some_and(is_word))
@@ -332,16 +347,16 @@ pub(super) fn stopped_agents(text: &str) -> Option<Vec<&str>> {
 /// Whether a person typed this slash command. A name without a `/` can also be part of a note that
 /// the agent loads or runs a skill.
 fn is_typed(command: &str) -> bool {
-    let Some(name) = tagged(command, "command-name") else { return false };
-    let note = tagged(command, "command-message").unwrap_or_default();
+    let Some(name) = text_in_tag(command, "command-name") else { return false };
+    let note = text_in_tag(command, "command-message").unwrap_or_default();
     name.trim().starts_with('/') || !(note.contains(" is loading") || note.contains(" is running"))
 }
 
 /// Returns the length in bytes of a context element at the beginning of a text.
-fn leading(text: &str) -> Option<usize> {
+fn leading_context(text: &str) -> Option<usize> {
     let begin = text.trim_start();
-    let tag = CONTEXT.iter().find(|tag| opens(begin, tag))?;
-    let length = element(begin, tag)?;
+    let tag = CONTEXT_TAGS.iter().find(|tag| begins_with_tag(begin, tag))?;
+    let length = element_length(begin, tag)?;
     is_of_client(begin.get(..length)?, tag).then_some(text.len() - begin.len() + length)
 }
 
@@ -352,14 +367,14 @@ fn is_of_client(element: &str, tag: &str) -> bool {
 
 /// Returns the length in bytes of the element at the beginning of a text. The element may quote
 /// elements of its own tag. If their tags do not match, the first closing tag ends it.
-pub(super) fn element(text: &str, tag: &str) -> Option<usize> {
+pub(super) fn element_length(text: &str, tag: &str) -> Option<usize> {
     let (opening, closing) = (format!("<{tag}"), format!("</{tag}>"));
     let (mut depth, mut from) = (0_usize, 0);
     let end = text.match_indices(&closing).take(MAX_CLOSING_TAGS).find_map(|(at, _)| {
         let before = text.get(from..at)?;
         let opened = before
             .match_indices(&opening)
-            .filter(|(at, _)| before.get(*at..).is_some_and(|rest| opens(rest, tag)));
+            .filter(|(at, _)| before.get(*at..).is_some_and(|rest| begins_with_tag(rest, tag)));
         depth = (depth + opened.count()).saturating_sub(1);
         from = at + closing.len();
         (depth == 0).then_some(from)
@@ -369,17 +384,17 @@ pub(super) fn element(text: &str, tag: &str) -> Option<usize> {
 
 /// Returns the length in bytes of a line in brackets at the beginning of a text, in which the
 /// client notes an interruption or an image.
-fn noted(text: &str) -> Option<usize> {
+fn leading_note(text: &str) -> Option<usize> {
     let begin = text.trim_start();
     let line = begin.lines().next()?;
-    let note = NOTES.iter().any(|note| line.starts_with(note)) && is_closed(line, "]");
+    let note = NOTE_LINES.iter().any(|note| line.starts_with(note)) && is_closed(line, "]");
     note.then_some(text.len() - begin.len() + line.len())
 }
 
 /// Returns the length in bytes of a context element at the end of a text.
-fn trailing(text: &str) -> Option<usize> {
+fn trailing_context(text: &str) -> Option<usize> {
     let whole = text.trim_end();
-    let tag = CONTEXT.iter().find(|tag| {
+    let tag = CONTEXT_TAGS.iter().find(|tag| {
         whole
             .strip_suffix('>')
             .and_then(|rest| rest.strip_suffix(**tag))
@@ -390,16 +405,21 @@ fn trailing(text: &str) -> Option<usize> {
     // A person quotes an element in a line.
     let before = before.trim_end_matches([' ', '\t']);
     let is_quoted = !before.is_empty() && !before.ends_with(['\n', '>']);
-    (!is_quoted && opens(element, tag) && is_of_client(element, tag)).then(|| text.len() - start)
+    (!is_quoted && begins_with_tag(element, tag) && is_of_client(element, tag))
+        .then(|| text.len() - start)
 }
 
 /// Returns the length in bytes of the element at the beginning of a text that the client or a
 /// program wrote, with the client's lines after it.
-fn written(text: &str, voice: TextAuthor) -> Option<usize> {
+fn leading_machine_text(text: &str, author: TextAuthor) -> Option<usize> {
     let begin = text.trim_start();
-    let whole = MACHINE_TEXT.iter().filter(|_| voice != TextAuthor::Person);
-    let tag = MACHINE.iter().chain(whole).chain(&OPERATED).find(|tag| opens(begin, tag))?;
-    if MACHINE_TEXT.contains(tag) {
+    let whole = MACHINE_TEXT_TAGS.iter().filter(|_| author != TextAuthor::Person);
+    let tag = MACHINE_TAGS
+        .iter()
+        .chain(whole)
+        .chain(&OPERATION_TAGS)
+        .find(|tag| begins_with_tag(begin, tag))?;
+    if MACHINE_TEXT_TAGS.contains(tag) {
         return Some(text.len());
     }
     let bare = begin.get(tag.len() + 1..)?.starts_with('>');
@@ -411,10 +431,10 @@ fn written(text: &str, voice: TextAuthor) -> Option<usize> {
         return by_client.then_some(text.len());
     };
     let mut after = begin.get(at + closing.len()..)?;
-    if voice == TextAuthor::Person && MACHINE.contains(tag) {
+    if author == TextAuthor::Person && MACHINE_TAGS.contains(tag) {
         // The client also names a person as the author of a scheduled task or of an event, but a
         // person may quote one and continue.
-        let has_words = |it: &str| !it.trim().is_empty() && !opens(it.trim_start(), tag);
+        let has_words = |it: &str| !it.trim().is_empty() && !begins_with_tag(it.trim_start(), tag);
         let is_quoted = !tag.contains('-')
             || !after.trim().is_empty()
             || begin.get(..at)?.split(&closing).skip(1).any(has_words);
@@ -435,13 +455,13 @@ fn written(text: &str, voice: TextAuthor) -> Option<usize> {
     Some(text.len() - after.len())
 }
 
-fn opens(text: &str, tag: &str) -> bool {
+fn begins_with_tag(text: &str, tag: &str) -> bool {
     let rest = text.strip_prefix('<').and_then(|rest| rest.strip_prefix(tag));
     rest.is_some_and(|rest| rest.starts_with(['>', ' ', '\n', '\t']))
 }
 
 /// Returns the text between `<tag>` and `</tag>`.
-pub(super) fn tagged<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
+pub(super) fn text_in_tag<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(&format!("<{tag}>"))?;
     rest.split_once(&format!("</{tag}>")).map(|(inside, _)| inside)
 }
@@ -451,7 +471,7 @@ mod tests {
     use super::*;
 
     fn typed_of(text: &str) -> Option<&str> {
-        typed(text, TextAuthor::Unknown).map(|(range, _)| &text[range])
+        typed_range(text, TextAuthor::Unknown).map(|(range, _)| &text[range])
     }
 
     #[test]
@@ -528,7 +548,7 @@ mod tests {
             "<task-notification> shows up in the title, hide it",
             "<teammate-message teammate_id=\"lead\"> is shown as text, hide it",
         ] {
-            assert_eq!(typed(quoted, TextAuthor::Person), Some((0..quoted.len(), false)));
+            assert_eq!(typed_range(quoted, TextAuthor::Person), Some((0..quoted.len(), false)));
         }
     }
 
@@ -559,7 +579,7 @@ mod tests {
             "[Image: source: /tmp/1.png]\n[Image: source: /tmp/2.png]",
         ] {
             for author in [TextAuthor::Unknown, TextAuthor::Person] {
-                assert_eq!(typed(note, author), None, "{note}");
+                assert_eq!(typed_range(note, author), None, "{note}");
             }
             assert_eq!(typed_of(&format!("{note}\n\nuse make\n")), Some("use make"), "{note}");
         }
@@ -631,7 +651,7 @@ mod tests {
             "<task-notification>\n<task-id>b</task-id></task-notification>",
         ] {
             for author in [TextAuthor::Unknown, TextAuthor::Person] {
-                assert_eq!(typed(text, author), None, "{text}");
+                assert_eq!(typed_range(text, author), None, "{text}");
             }
         }
         for text in [
@@ -640,7 +660,11 @@ mod tests {
             "<ci-monitor-event>a</ci-monitor-event>\nnot\n<ci-monitor-event>b</ci-monitor-event>",
             "<channel>general</channel>",
         ] {
-            assert_eq!(typed(text, TextAuthor::Person), Some((0..text.len(), false)), "{text}");
+            assert_eq!(
+                typed_range(text, TextAuthor::Person),
+                Some((0..text.len(), false)),
+                "{text}"
+            );
         }
     }
 

@@ -1,5 +1,5 @@
-//! The fact of a use of a tool that is no command, edit, task list or sub-agent: a read, a search, a
-//! fetch or a question.
+//! The fact of a use of a tool that is no command, edit, task list or sub-agent, such as a read, a
+//! search, a fetch or a question.
 
 use super::command_end::model_text;
 use super::event::ToolUse;
