@@ -1,4 +1,4 @@
-//! Decides how a call ended whose result is an error. A call that never started was refused by a
+//! Decides how a call ended if its result is an error. A call that never started was refused by a
 //! person, a rule, a hook or a check of the client, or was cancelled together with other calls.
 //!
 //! Newer clients report a refusal in a field of the line (`toolDenialKind`). With older clients,
@@ -8,7 +8,7 @@
 use super::line::CallDenial;
 use std::ops::Range;
 
-/// How a call ended whose result is an error.
+/// How a call ended, if its result is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallFailure {
     /// It ran and failed.
@@ -62,8 +62,8 @@ const NEVER_STARTED: [&str; 24] = [
     "[Tool call skipped",
     "[Tool call not completed",
 ];
-/// Beginnings of such results with which a program, such as a server of MCP, can begin its own
-/// error. They count for a command, and in the mark of the client.
+/// Beginnings of such results that an error of a program, such as an MCP server, can have too. They
+/// count only in the result of a command, and inside the client's mark `<tool_use_error>`.
 const NEVER_STARTED_IN_MARK: [&str; 3] = ["Command contains ", "Cancelled: ", "Blocked: "];
 /// Parts of the first line of such results: a setting or an option of the client denied the call.
 const DENIED_BY_RULE: [&str; 4] = [
@@ -73,18 +73,18 @@ const DENIED_BY_RULE: [&str; 4] = [
     "; --restricted confines the file tools",
 ];
 /// Beginnings of results of calls that may or may not have run.
-const NOT_KNOWN: [&str; 4] = [
+const OUTCOME_NOT_KNOWN: [&str; 4] = [
     "[Tool call interrupted",
     "[Tool call result not in this copy",
     "[Tool call did not complete",
     "A safety monitor blocked this turn",
 ];
 /// Beginnings of errors of a shell that could not be started.
-const NOT_STARTED: [&str; 1] = ["spawn "];
+const SHELL_NOT_STARTED: [&str; 1] = ["spawn "];
 /// Part of the text if a call was refused after it had started.
 const STOPPED_WHILE_RUNNING: &str = "this call was stopped while running";
 /// Text before a person's reason.
-const REASON: [&str; 3] = [
+const BEFORE_REASON: [&str; 3] = [
     "To tell you how to proceed, the user said:\n",
     "the following reason for the rejection:",
     "the user said:\n",
@@ -92,7 +92,7 @@ const REASON: [&str; 3] = [
 /// Text after a person's reason.
 const AFTER_REASON: &str = "\n\nNote: The user's next message may contain a correction";
 
-/// Returns how a call ended, by the fields of its line and its error text.
+/// Returns how a call ended, from the fields of its line and its error text.
 pub(crate) fn classify_failure(
     denial: &CallDenial<'_>,
     text: &str,
@@ -114,35 +114,36 @@ pub(crate) fn classify_failure(
     }
 }
 
-/// Whether an error says that its call, of a command or of another tool, never started.
+/// Whether an error text says that its call never started.
 pub(crate) fn is_refusal(text: &str, is_command: bool) -> bool {
     failure_from_text(text, is_command) == Some(CallFailure::Refused)
 }
 
-/// Returns how a call of a tool other than a command ended, by its error text alone.
+/// Returns how a call of a tool other than a command ended, from its error text alone.
 pub(crate) fn failure_of_tool(text: &str) -> CallFailure {
     failure_from_text(text, false).unwrap_or(CallFailure::Failed)
 }
 
+/// Returns how a call ended if its error text says so.
 fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
     let text = text.trim_start();
     let text = text.strip_prefix("Error: ").unwrap_or(text);
-    let checked = text.strip_prefix("<tool_use_error>");
-    let text = checked.unwrap_or(text);
+    let inside_mark = text.strip_prefix("<tool_use_error>");
+    let text = inside_mark.unwrap_or(text);
     let text = text.strip_prefix("Error: ").unwrap_or(text);
     let begins = |with: &[&str]| with.iter().any(|with| text.starts_with(with));
     if begins(&["[Request interrupted", "<error>Command was aborted before completion"]) {
         return Some(CallFailure::Interrupted);
     }
-    if begins(&NOT_KNOWN) {
+    if begins(&OUTCOME_NOT_KNOWN) {
         return Some(CallFailure::Unknown);
     }
     let first = text.lines().next().unwrap_or_default();
-    let permission = begins(&["Permission to ", "Permission for this action "])
+    let is_denied = begins(&["Permission to ", "Permission for this action "])
         && (first.contains(" denied") || first.contains("-denied"))
         || first.contains(", so auto mode cannot determine the safety of ")
         || DENIED_BY_RULE.iter().any(|words| first.contains(words));
-    let hook = first.starts_with("PreToolUse:") && first.contains(" hook ")
+    let is_by_hook = first.starts_with("PreToolUse:") && first.contains(" hook ")
         || first.starts_with("Hook PreToolUse:")
         || first.starts_with("Execution stopped by PreToolUse")
         || first.contains(" operation blocked by hook");
@@ -150,23 +151,24 @@ fn failure_from_text(text: &str, is_command: bool) -> Option<CallFailure> {
     // with the exit code.
     let approval = ["requires approval", "require approval", "requires explicit approval"];
     let ran = begins(&["Error calling tool", "Exit code ", "Command timed out after "]);
-    let check = is_command && checked.is_some() && !ran
+    let is_by_check = is_command && inside_mark.is_some() && !ran
         || is_command && approval.iter().any(|words| first.contains(words))
         || first.starts_with("This ") && first.contains(" command contains multiple operations");
     // The command would use a folder that is not allowed. The text begins with the command's name.
-    let folder = first.contains(" was blocked. For security, Claude Code ");
-    let marked = (is_command || checked.is_some()) && begins(&NEVER_STARTED_IN_MARK);
-    if begins(&NEVER_STARTED) || marked || permission || hook || check || folder {
+    let is_folder_blocked = first.contains(" was blocked. For security, Claude Code ");
+    let never_started = begins(&NEVER_STARTED)
+        || (is_command || inside_mark.is_some()) && begins(&NEVER_STARTED_IN_MARK);
+    if never_started || is_denied || is_by_hook || is_by_check || is_folder_blocked {
         let stopped = text.contains(STOPPED_WHILE_RUNNING);
         return Some(if stopped { CallFailure::Interrupted } else { CallFailure::Refused });
     }
-    (is_command && begins(&NOT_STARTED)).then_some(CallFailure::Failed)
+    (is_command && begins(&SHELL_NOT_STARTED)).then_some(CallFailure::Failed)
 }
 
 /// Returns the range of the reason that a person typed in a refusal. If there is none, returns the
 /// range of the whole text without the marks of an error.
 pub(crate) fn reason(text: &str) -> Range<usize> {
-    let typed = REASON.iter().find_map(|before| {
+    let typed = BEFORE_REASON.iter().find_map(|before| {
         let start = text.find(before)? + before.len();
         let end = text.find(AFTER_REASON).filter(|end| *end > start).unwrap_or(text.len());
         let words = text.get(start..end)?;

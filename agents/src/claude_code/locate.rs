@@ -12,7 +12,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The longest name of a folder, in UTF-16 units. A longer one is cut, and a hash is added.
+/// The maximum length of a folder's name, in UTF-16 units. A longer name is cut and gets a hash.
 const NAME_UNITS: usize = 200;
 /// How many bytes of a transcript are searched for the directory that it belongs to.
 const SEARCHED_BYTES: u64 = 1 << 20;
@@ -30,15 +30,16 @@ pub struct TranscriptFile {
     pub sub_agent: bool,
 }
 
-/// Returns the transcripts of the sessions that began in one of these directories or below, and of
-/// their sub-agents. The one that was modified first comes first. That of a sub-agent comes after
-/// that of its session. `config` is Claude Code's own directory, usually `~/.claude`.
+/// Returns the transcripts of the sessions that began in one of these directories or below it, and
+/// of their sub-agents. The transcript that was modified first comes first, but the transcript of a
+/// sub-agent always comes after that of its session. `config` is Claude Code's own directory,
+/// usually `~/.claude`.
 ///
 /// The transcripts are in `projects/`, in a folder that is named after the absolute path of the
 /// session's directory, with `-` for everything but ASCII letters and digits. A name of more than
 /// 200 characters is cut to the first 200, followed by `-` and a hash. Different paths can have the
 /// same folder name, so `belongs` decides by the directory that the transcript itself names. A
-/// transcript that names none is returned if its folder has the name of one of the directories.
+/// transcript that names no directory is returned if its folder is named after one of these.
 ///
 /// # Errors
 /// If a folder exists and cannot be read.
@@ -51,10 +52,10 @@ pub fn locate(
     let mut found = Vec::new();
     for entry in folder_entries(&config.join("projects"))? {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let near = |wanted: &String| {
+        let may_match = |wanted: &String| {
             wanted.get(..NAME_UNITS.min(wanted.len())).is_some_and(|start| name.starts_with(start))
         };
-        if !names.iter().any(near) {
+        if !names.iter().any(may_match) {
             continue;
         }
         let mut in_folder = Vec::new();
@@ -67,8 +68,8 @@ pub fn locate(
     Ok(sessions_first(oldest_first(found)))
 }
 
-/// Returns the transcripts in their order, but each one of a sub-agent after that of its session:
-/// the transcript that is imported first gives the session its name.
+/// Moves the transcript of each sub-agent after that of its session, and keeps the order otherwise.
+/// The reason: the transcript that is imported first gives the session its name.
 fn sessions_first(found: Vec<TranscriptFile>) -> Vec<TranscriptFile> {
     let sessions = found.iter().enumerate().filter(|(_, one)| !one.sub_agent);
     let sessions: BTreeMap<PathBuf, usize> =
@@ -82,8 +83,8 @@ fn sessions_first(found: Vec<TranscriptFile>) -> Vec<TranscriptFile> {
     found.into_iter().map(|(_, one)| one).collect()
 }
 
-/// Returns the path of the transcript of a sub-agent's session. Older clients keep both in one
-/// folder.
+/// Returns the path of the transcript of a session, from the path of the transcript of one of its
+/// sub-agents. Older clients keep both in one folder.
 fn session_file(agent: &Path) -> Option<PathBuf> {
     let folder = agent.ancestors().find(|path| path.ends_with("subagents"));
     if let Some(session) = folder.and_then(Path::parent) {
@@ -97,9 +98,9 @@ fn session_file(agent: &Path) -> Option<PathBuf> {
     Some(agent.with_file_name(format!("{session}.jsonl")))
 }
 
-/// Returns the transcript of a session in another folder of `projects/` than a path to a missing
-/// one names. In a worktree, Claude Code may report the folder of the worktree, and write to that
-/// of the repository.
+/// Searches the other folders of `projects/` for the transcript of a session that is not at the
+/// path `missing`. In a worktree, Claude Code may report the folder of the worktree, and write to
+/// that of the repository.
 #[must_use]
 pub fn transcript_elsewhere(missing: &Path, session: &str) -> Option<PathBuf> {
     let name = missing.file_name().filter(|_| missing.file_stem() == Some(session.as_ref()))?;
@@ -109,7 +110,7 @@ pub fn transcript_elsewhere(missing: &Path, session: &str) -> Option<PathBuf> {
     found.max_by_key(|one| one.modified).map(|one| one.path)
 }
 
-/// The entries of a folder; none if there is no such folder.
+/// Returns the entries of a folder; none if there is no such folder.
 pub(crate) fn folder_entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.collect(),
@@ -124,8 +125,8 @@ pub(crate) fn folder_entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
 
 /// Returns the transcript at this path; `None` unless the path, after links, is a regular file.
 pub(crate) fn transcript_at(path: PathBuf, sub_agent: bool) -> Option<TranscriptFile> {
-    let about = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    let (bytes, modified) = (about.len(), about.modified().ok());
+    let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let (bytes, modified) = (metadata.len(), metadata.modified().ok());
     Some(TranscriptFile { path, bytes, modified, sub_agent })
 }
 
