@@ -112,7 +112,7 @@ const READ_LINE_TYPES: [&str; 7] = [
 /// # Errors
 ///
 /// The reason why the line cannot be read.
-pub(crate) fn line(work: &mut PieceBuilder<'_>, line: &CodexLine<'_>) -> Result<(), String> {
+pub(crate) fn read_line(work: &mut PieceBuilder<'_>, line: &CodexLine<'_>) -> Result<(), String> {
     let Some(raw) = line.payload else {
         // The first versions of Codex wrote messages without a time.
         return if line.kind.is("message") { Err("has no time".to_owned()) } else { Ok(()) };
@@ -263,7 +263,7 @@ fn response(
         }
         "function_call_output" | "custom_tool_call_output" => {
             let call = payload.call_id.text().unwrap_or_default();
-            command_end::result(work, call, payload.output);
+            command_end::call_returned(work, call, payload.output);
         }
         "web_search_call" => {
             tool::searched(work, raw, "", Some(id), tool::CALL);

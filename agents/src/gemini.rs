@@ -59,6 +59,7 @@ struct GeminiTokenUsage {
     cached: LenientInteger,
 }
 
+/// A thought of the model, before its answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct GeminiThought<'a> {
@@ -71,24 +72,25 @@ struct GeminiThought<'a> {
 /// # Errors
 ///
 /// The reason why the line cannot be read.
-pub(crate) fn line(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) -> Result<(), String> {
+pub(crate) fn read_line(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) -> Result<(), String> {
     if let Some(raw) = line.set {
         let set: GeminiLine<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
-        session(work, &set);
-        return rewritten(work, &set);
+        update_session(work, &set);
+        return read_rewritten_history(work, &set);
     }
     if line.id.0.is_none() || line.session_id.0.is_some() {
-        session(work, line);
+        update_session(work, line);
         for (index, message) in objects::<GeminiLine<'_>>(line.messages) {
             // An unreadable message must not keep the others from being read.
-            let _ = message_at(work, &message, &format!("/messages/{index}"));
+            let _ = read_message(work, &message, &format!("/messages/{index}"));
         }
         return Ok(());
     }
-    message_at(work, line, "")
+    read_message(work, line, "")
 }
 
-fn session(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) {
+/// Takes over the data of the session that a line has.
+fn update_session(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) {
     let session = &mut work.carry.session;
     if let Some(id) = &line.session_id.0 {
         session.id = Some(id.clone());
@@ -116,7 +118,7 @@ pub fn begun_gemini_session(line: &[u8]) -> Option<String> {
 }
 
 /// Reads a history that the agent replaced. A summary in it means that it was compressed.
-fn rewritten(work: &mut PieceBuilder<'_>, set: &GeminiLine<'_>) -> Result<(), String> {
+fn read_rewritten_history(work: &mut PieceBuilder<'_>, set: &GeminiLine<'_>) -> Result<(), String> {
     if !set.messages.is_some_and(|raw| prompt::may_hold_summary(raw.get())) {
         return Ok(());
     }
@@ -142,7 +144,8 @@ fn rewritten(work: &mut PieceBuilder<'_>, set: &GeminiLine<'_>) -> Result<(), St
     Ok(())
 }
 
-fn message_at(
+/// Adds the facts of a message and of its calls. `base` is the pointer to the message in the line.
+fn read_message(
     work: &mut PieceBuilder<'_>,
     message: &GeminiLine<'_>,
     base: &str,
@@ -235,6 +238,7 @@ fn list(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::List(items) }
 }
 
+/// Adds the fact of a prompt.
 fn push_prompt(work: &mut PieceBuilder<'_>, id: &str, typed: prompt::TypedPrompt) {
     work.carry.session.note_prompt(&typed.text);
     let tags = typed.text.starts_with('/').then(|| Value::from(vec!["slash"]));

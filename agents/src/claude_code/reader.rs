@@ -317,11 +317,11 @@ impl TranscriptReader {
             }
             TranscriptDialect::Codex => {
                 let line: codex::CodexLine<'_> = serde_json::from_str(&text).map_err(unread)?;
-                codex::line(&mut work, &line)
+                codex::read_line(&mut work, &line)
             }
             TranscriptDialect::Gemini => {
                 let line: gemini::GeminiLine<'_> = serde_json::from_str(&text).map_err(unread)?;
-                gemini::line(&mut work, &line)
+                gemini::read_line(&mut work, &line)
             }
         };
         read.map_err(UnreadRecord::Message)?;

@@ -28,12 +28,12 @@ pub(super) struct CodexCommandEnd<'a> {
 const NO_CODE: i64 = -1;
 /// Codex's code for a command that it stopped after its time, and the code of `timeout`.
 const TIMEOUT_CODE: i64 = 124;
-/// The number of bytes at the end of a background command's output that are kept, to find the
-/// verdict of a check in them.
+/// How many bytes at the end of a background command's output are kept. The verdict of a check is
+/// searched for in them.
 const TAIL_BYTES: usize = 4096;
 
-/// Closes the call that a result belongs to.
-pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValue>) {
+/// Handles the result of a call of any tool, and closes the call.
+pub(super) fn call_returned(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValue>) {
     let poll = work.carry.other.codex.polls.remove(id);
     match poll {
         Some(PollTarget::Process(process)) => return polled(work, &process, raw),
@@ -53,7 +53,7 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
             work.carry.other.codex.end(id);
             let outcome = outcome_of_patch(&answer);
             if outcome == "finished" {
-                code(work, id, &opened, files);
+                push_edits(work, id, &opened, files);
             } else if let [first, ..] = files.as_slice() {
                 let reason = (!answer.status.part.is_empty()).then(|| answer.shown(&work.line));
                 tool::edit_not_made(work, id, &first.path, outcome, reason.into());
@@ -64,12 +64,12 @@ pub(super) fn result(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&RawValu
     }
 }
 
-/// Whether a result does not say that its call failed, was refused or was interrupted.
+/// Whether a call succeeded, as far as its result says.
 fn is_accepted(answer: &CodexCallResult) -> bool {
     matches!(answer.status.outcome, "unknown" | "finished")
 }
 
-/// Returns how the call of a patch ended: `finished` if the result says that the patch was applied.
+/// Returns the outcome of a patch's call: `finished` if the result says that the patch was applied.
 fn outcome_of_patch(answer: &CodexCallResult) -> &'static str {
     let output = answer.output();
     let code = answer.status.exit_code.or_else(|| call_result::inner_exit_code(output));
@@ -109,14 +109,14 @@ fn command_returned(
             id: id.to_owned(),
             process: status.process.clone(),
             call: opened.clone(),
-            tail: tail("", output),
+            tail: joined_tail("", output),
             shown: end.shown.clone(),
         };
         work.carry.other.codex.start(running);
     } else {
         work.carry.other.codex.end(id);
     }
-    ended(work, id, opened, end);
+    push_command(work, id, opened, end);
 }
 
 /// Handles the result of a poll: the command of this process still runs, or ended.
@@ -130,14 +130,14 @@ fn polled(work: &mut PieceBuilder<'_>, process: &str, raw: Option<&RawValue>) {
         // The command still runs, or the poll failed, which says nothing about the command.
         let running = state.running.iter_mut().rfind(|one| is_process(one));
         if let (Some(running), "background", false) = (running, status.outcome, output.is_empty()) {
-            running.tail = tail(&running.tail, output);
+            running.tail = joined_tail(&running.tail, output);
             running.shown = answer.shown(&work.line);
         }
         return;
     }
     let Some(running) = state.stop(is_process) else { return };
     state.end(&running.id);
-    let all = tail(&running.tail, output);
+    let all = joined_tail(&running.tail, output);
     // The command ended while the poll waited, unless the poll returned at once.
     let waited = status.duration_ms.is_some_and(|waited| waited >= 1000);
     let took = work.line.at.micros_since(running.call.called_at) / 1000;
@@ -149,11 +149,11 @@ fn polled(work: &mut PieceBuilder<'_>, process: &str, raw: Option<&RawValue>) {
         output: &all,
         shown: if output.is_empty() { running.shown.clone() } else { answer.shown(&work.line) },
     };
-    ended(work, &running.id, &running.call, end);
+    push_command(work, &running.id, &running.call, end);
 }
 
-/// Returns the last bytes of the two texts joined.
-fn tail(before: &str, after: &str) -> String {
+/// Joins two parts of an output, and returns the last bytes of it.
+fn joined_tail(before: &str, after: &str) -> String {
     let all = format!("{before}{after}");
     let start = all.ceil_char_boundary(all.len().saturating_sub(TAIL_BYTES));
     all.get(start..).unwrap_or_default().to_owned()
@@ -175,7 +175,7 @@ fn script_ended(work: &mut PieceBuilder<'_>, commands: Vec<ScriptCommand>, raw: 
     if !refused {
         let names = commands.iter().map(|command| command.id.clone()).collect();
         call::await_end(work, commands);
-        if let Some(cell) = cell(text) {
+        if let Some(cell) = cell_id(text) {
             work.carry.other.codex.keep_cell(cell.to_owned(), names);
         }
     }
@@ -185,7 +185,7 @@ fn script_ended(work: &mut PieceBuilder<'_>, commands: Vec<ScriptCommand>, raw: 
 fn cell_returned(work: &mut PieceBuilder<'_>, name: &str, raw: Option<&RawValue>) {
     let Some(answer) = call_result::read(raw) else { return };
     let text = answer.text.trim_start();
-    if cell(text).is_some() || !text.starts_with("Script ") {
+    if cell_id(text).is_some() || !text.starts_with("Script ") {
         return;
     }
     let state = &mut work.carry.other.codex;
@@ -196,7 +196,7 @@ fn cell_returned(work: &mut PieceBuilder<'_>, name: &str, raw: Option<&RawValue>
 }
 
 /// Returns the id of the cell of a script that still runs.
-fn cell(text: &str) -> Option<&str> {
+fn cell_id(text: &str) -> Option<&str> {
     text.strip_prefix("Script running with cell ID ")?.lines().next().map(str::trim)
 }
 
@@ -223,7 +223,7 @@ fn push_script_commands(
             output: if judged { &printed } else { "" },
             shown: Value::Null,
         };
-        ended(work, &command.id, &command.call, end);
+        push_command(work, &command.id, &command.call, end);
     }
 }
 
@@ -232,7 +232,7 @@ fn push_script_commands(
 pub(super) struct ReportedCommand<'a> {
     pub(super) id: &'a str,
     pub(super) process: Option<&'a str>,
-    pub(super) line: &'a str,
+    pub(super) command_line: &'a str,
     /// The data of the call, in case no other line has it.
     pub(super) call: OpenCall,
 }
@@ -262,7 +262,7 @@ pub(super) fn command_reported(
             output: if end.output.is_empty() { &running.tail } else { end.output },
             ..end
         };
-        return ended(work, &running.id, &running.call, end);
+        return push_command(work, &running.id, &running.call, end);
     }
     if let Some(opened) = work.carry.calls.get(event.id) {
         if matches!(opened.request, CallRequest::Patch { .. }) {
@@ -277,12 +277,12 @@ pub(super) fn command_reported(
         } else {
             note_recorded_open(work, event.id.to_owned());
         }
-        return ended(work, event.id, &opened, end);
+        return push_command(work, event.id, &opened, end);
     }
     work.carry.other.codex.end(event.id);
-    match call::take_script_command(work, event.line) {
-        Some(command) => ended(work, &command.id, &command.call, end),
-        None => ended(work, event.id, &event.call, end),
+    match call::take_script_command(work, event.command_line) {
+        Some(command) => push_command(work, &command.id, &command.call, end),
+        None => push_command(work, event.id, &event.call, end),
     }
 }
 
@@ -303,9 +303,9 @@ pub(super) fn note_recorded_open(work: &mut PieceBuilder<'_>, id: String) {
     codex.recorded_open.push(id);
 }
 
-/// Adds the facts of a command that ended: the command, its checks, its commit, and the patch in
-/// its command line.
-pub(super) fn ended(
+/// Adds the facts of a command that ended or went to the background: the command, its checks, its
+/// commit, and the patch in its command line.
+pub(super) fn push_command(
     work: &mut PieceBuilder<'_>,
     id: &str,
     opened: &OpenCall,
@@ -349,7 +349,7 @@ pub(super) fn ended(
         if files.iter().any(|file| is_listed(file, end.output)) {
             files.retain(|file| is_listed(file, end.output));
         }
-        code(work, id, opened, &files);
+        push_edits(work, id, opened, &files);
     }
 }
 
@@ -368,7 +368,7 @@ fn is_listed(file: &PatchedFile, output: &str) -> bool {
 }
 
 /// Adds the code fact of each file of a patch that was applied.
-fn code(work: &mut PieceBuilder<'_>, id: &str, opened: &OpenCall, files: &[PatchedFile]) {
+fn push_edits(work: &mut PieceBuilder<'_>, id: &str, opened: &OpenCall, files: &[PatchedFile]) {
     for (number, file) in files.iter().enumerate() {
         let value = fields([
             ("tool", opened.tool.as_str().into()),
@@ -380,20 +380,20 @@ fn code(work: &mut PieceBuilder<'_>, id: &str, opened: &OpenCall, files: &[Patch
             ("cwd", opened.cwd.clone().into()),
             ("git_branch", work.line.git_branch.clone().into()),
         ]);
-        edited(work, id, number, value);
+        push_edit(work, id, number, value);
     }
 }
 
 /// Adds the fact of the edit of one file. The first file of a patch gets the id of the patch; the
 /// others get that id with their number after it.
-pub(super) fn edited(work: &mut PieceBuilder<'_>, id: &str, number: usize, value: FieldMap) {
+pub(super) fn push_edit(work: &mut PieceBuilder<'_>, id: &str, number: usize, value: FieldMap) {
     let id = if number == 0 { id.to_owned() } else { format!("{id}/{}", number + 1) };
     work.fact(Kind::Code, &id, value);
 }
 
 /// Handles an event that reports whether a patch was applied. Returns whether the caller must
-/// record the event's own changes: not if the end is known, if the call has the patch, or if the
-/// patch was not applied and the call's result will say why.
+/// record the changes that the event lists. It must not if the end of the call is known, if the
+/// call itself has the patch, or if the patch was not applied and the call's result will say why.
 pub(super) fn patch_reported(work: &mut PieceBuilder<'_>, id: &str, applied: bool) -> bool {
     if work.carry.other.codex.has_ended(id) || (!applied && work.carry.calls.contains_key(id)) {
         return false;
@@ -402,7 +402,7 @@ pub(super) fn patch_reported(work: &mut PieceBuilder<'_>, id: &str, applied: boo
     let Some(opened) = work.carry.calls.remove(id) else { return true };
     match &opened.request {
         CallRequest::Patch { files } => {
-            code(work, id, &opened, files);
+            push_edits(work, id, &opened, files);
             false
         }
         // A command line whose patch was not recognised.

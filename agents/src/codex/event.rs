@@ -187,7 +187,7 @@ pub(super) fn execution(
     let event = ReportedCommand {
         id,
         process: one.process_id.0.as_deref(),
-        line: &line,
+        command_line: &line,
         call: OpenCall {
             called_at: started_at.unwrap_or(work.line.at),
             cwd,
@@ -268,6 +268,6 @@ pub(super) fn changed(work: &mut PieceBuilder<'_>, raw: &RawValue, base: &str) {
             ("cwd", work.line.cwd.clone().into()),
             ("git_branch", work.line.git_branch.clone().into()),
         ]);
-        command_end::edited(work, id, number, value);
+        command_end::push_edit(work, id, number, value);
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn record_open_calls(work: &mut PieceBuilder<'_>, outcome: &'static s
     for (id, open) in calls {
         match &open.request {
             CallRequest::Command { .. } => {
-                command_end::ended(work, &id, &open, unreported_end(outcome));
+                command_end::push_command(work, &id, &open, unreported_end(outcome));
             }
             CallRequest::Patch { files } => {
                 if let Some(first) = files.first() {
@@ -40,7 +40,7 @@ pub(super) fn record_open_calls(work: &mut PieceBuilder<'_>, outcome: &'static s
     for commands in scripts.into_values() {
         for command in &commands {
             let end = unreported_end("unknown");
-            command_end::ended(work, &command.id, &command.call, end);
+            command_end::push_command(work, &command.id, &command.call, end);
         }
         call::await_end(work, commands);
     }

@@ -43,7 +43,7 @@ pub(super) fn typed(work: &mut PieceBuilder<'_>, id: &str, text: &str, pointer: 
         output: text.get(output).unwrap_or_default(),
         shown: shown.into(),
     };
-    command_end::ended(work, id, &call, end);
+    command_end::push_command(work, id, &call, end);
 }
 
 /// Returns the ranges of the command and of its result in a message that reports a command.
