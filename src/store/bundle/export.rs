@@ -47,12 +47,13 @@ pub struct BundleExportReport {
     pub erases: bool,
 }
 
+/// Writes the items of a bundle, each object once and before the first record that names it.
 struct BundleWriter<'a, W> {
     view: &'a ReadSnapshot,
     write: W,
     chain: BundleChain,
     /// The objects that were written as separate items.
-    known: HashSet<ObjectId>,
+    written: HashSet<ObjectId>,
     operations: HashSet<OperationId>,
     end: BundleEnd,
     bytes: u64,
@@ -83,7 +84,7 @@ impl Store {
     ) -> Result<BundleExportReport, E> {
         with_errors_of(write, |write| {
             let view = self.engine.follower.written_view()?;
-            bundle(&view, ranges, 0, write)
+            write_bundle(&view, ranges, 0, write)
         })
     }
 
@@ -108,7 +109,7 @@ impl Store {
                 ));
             }
             let range = BundleRange { session: session.clone(), from: mark.sequence, to: None };
-            bundle(&view, &[range], mark.position, write)
+            write_bundle(&view, &[range], mark.position, write)
         })
     }
 }
@@ -132,7 +133,7 @@ pub(in crate::store) fn with_errors_of<T, E: From<Error>>(
 }
 
 /// Writes ranges of sessions as one bundle: only what was written at the position `since` or later.
-fn bundle(
+fn write_bundle(
     view: &ReadSnapshot,
     ranges: &[BundleRange],
     since: u64,
@@ -174,20 +175,20 @@ fn bundle(
         view,
         write,
         chain,
-        known: HashSet::new(),
+        written: HashSet::new(),
         operations: HashSet::new(),
         end: BundleEnd::default(),
         bytes: header.len() as u64,
         open: None,
         open_bytes: 0,
     };
-    writer.item(BundleItemKind::Contents, &contents.encode())?;
+    writer.write_item(BundleItemKind::Contents, &contents.encode())?;
     for (replay, (from, to)) in replays {
-        replay.each(from, to, &mut |step| writer.step(step))?;
-        writer.close()?;
+        replay.each(from, to, &mut |step| writer.add_step(step))?;
+        writer.write_open_record()?;
     }
     let end = writer.end;
-    writer.item(BundleItemKind::End, &end.encode())?;
+    writer.write_item(BundleItemKind::End, &end.encode())?;
     Ok(BundleExportReport {
         sessions: contents.sessions.into_iter().map(|session| session.info.name).collect(),
         marks,
@@ -200,18 +201,19 @@ fn bundle(
 }
 
 impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
-    fn item(&mut self, kind: BundleItemKind, content: &[u8]) -> Result<()> {
+    fn write_item(&mut self, kind: BundleItemKind, content: &[u8]) -> Result<()> {
         let bytes = self.chain.item(kind, content);
         self.bytes += bytes.len() as u64;
         (self.write)(&bytes)
     }
 
-    fn step(&mut self, step: ReplayStep) -> Result<()> {
-        if step.alone {
-            self.close()?;
+    /// Adds the changes of a step to the open record, or to a new one if they do not fit.
+    fn add_step(&mut self, step: ReplayStep) -> Result<()> {
+        if step.has_own_record {
+            self.write_open_record()?;
         }
         for mut change in step.changes {
-            self.objects(&mut change)?;
+            self.write_objects_of(&mut change)?;
             // An undo mark stays in the same record as the changes of its operation.
             let is_undo_mark = matches!(change, RecordChange::TakesBack { .. });
             let fits = |open: &Record| {
@@ -219,30 +221,31 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
                     && (is_undo_mark || self.open_bytes < MAX_RECORD_BYTES)
             };
             if !self.open.as_ref().is_some_and(fits) {
-                self.close()?;
+                self.write_open_record()?;
             }
             let operation = step.operation.clone();
             let open = self.open.get_or_insert(Record { operation, changes: Vec::new() });
             self.open_bytes += change.inline_bytes();
             open.changes.push(change);
         }
-        if step.alone {
-            self.close()?;
+        if step.has_own_record {
+            self.write_open_record()?;
         }
         Ok(())
     }
 
-    fn close(&mut self) -> Result<()> {
+    /// Writes the open record, if there is one.
+    fn write_open_record(&mut self) -> Result<()> {
         let Some(record) = self.open.take() else { return Ok(()) };
         self.open_bytes = 0;
         self.operations.insert(record.operation.id);
         self.end.records += 1;
-        self.item(BundleItemKind::Record, &record.encode())
+        self.write_item(BundleItemKind::Record, &record.encode())
     }
 
-    /// Writes the objects that a change refers to, and moves inline objects that are too large for
-    /// its record to separate items.
-    fn objects(&mut self, change: &mut RecordChange) -> Result<()> {
+    /// Writes the objects that a change refers to, and moves its large inline objects to separate
+    /// items.
+    fn write_objects_of(&mut self, change: &mut RecordChange) -> Result<()> {
         match change {
             RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
                 for part in delta {
@@ -250,9 +253,9 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
                     let content =
                         open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?;
                     for named in object::blobs_named_in_delta(&content)? {
-                        self.named(&named)?;
+                        self.write_named_object(&named)?;
                     }
-                    self.outsource(part)?;
+                    self.move_out_if_large(part)?;
                 }
                 Ok(())
             }
@@ -261,52 +264,57 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
                 let content =
                     open(ObjectKind::Page, &sealed.0).map_err(Error::corrupt("a page"))?;
                 let facts = FactPage::decode(&content).map_err(Error::corrupt("a page"))?.facts;
-                facts.iter().try_for_each(|fact| self.texts(&fact.value))?;
-                self.outsource(page)
+                facts.iter().try_for_each(|fact| self.write_texts(&fact.value))?;
+                self.move_out_if_large(page)
             }
             RecordChange::Checkpoint { checkpoint, .. }
-            | RecordChange::CheckpointShown { checkpoint, .. } => self.texts(&checkpoint.body),
+            | RecordChange::CheckpointShown { checkpoint, .. } => {
+                self.write_texts(&checkpoint.body)
+            }
             _ => Ok(()),
         }
     }
 
     /// Writes the long texts in a value that are separate objects. Other long texts are in a
     /// source, which is exported too.
-    fn texts(&mut self, value: &Value) -> Result<()> {
+    fn write_texts(&mut self, value: &Value) -> Result<()> {
         let mut written = Ok(());
         TextRef::each_in(value, &mut |text| {
             if text.place.is_none() && written.is_ok() {
-                written = self.named(&text.hash);
+                written = self.write_named_object(&text.hash);
             }
         });
         written
     }
 
-    fn named(&mut self, id: &ObjectId) -> Result<()> {
-        if self.known.contains(id) {
+    /// Writes the object with this id, unless it is written already.
+    fn write_named_object(&mut self, id: &ObjectId) -> Result<()> {
+        if self.written.contains(id) {
             return Ok(());
         }
         let number = object::find_number(self.view, id)?;
         let number = number.ok_or_else(|| Error::missing(format!("the object {id}")))?;
         let sealed = object::sealed(self.view, number)?;
-        self.object(*id, &sealed)
+        self.write_object(*id, &sealed)
     }
 
-    fn object(&mut self, id: ObjectId, sealed: &[u8]) -> Result<()> {
-        if self.known.insert(id) {
+    fn write_object(&mut self, id: ObjectId, sealed: &[u8]) -> Result<()> {
+        if self.written.insert(id) {
             self.end.objects += 1;
-            self.item(BundleItemKind::Object, sealed)?;
+            self.write_item(BundleItemKind::Object, sealed)?;
         }
         Ok(())
     }
 
-    fn outsource(&mut self, part: &mut DeltaPart) -> Result<()> {
+    /// Writes an inline object as a separate item if it is too large for its record. The record
+    /// then only names it.
+    fn move_out_if_large(&mut self, part: &mut DeltaPart) -> Result<()> {
         if let DeltaPart::Inline(RecordBytes(sealed)) = part
             && sealed.len() > MAX_RECORD_BYTES / 2
         {
             let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;
             let sealed = std::mem::take(sealed);
-            self.object(id, &sealed)?;
+            self.write_object(id, &sealed)?;
             *part = DeltaPart::Named(id);
         }
         Ok(())

@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub(super) struct ReplayStep {
     pub(super) operation: Operation,
     pub(super) changes: Vec<RecordChange>,
-    /// Whether the changes need a separate record.
-    pub(super) alone: bool,
+    /// Whether the changes must be in a record of their own.
+    pub(super) has_own_record: bool,
 }
 
 /// A step of an operation, before its data is read.
@@ -427,7 +427,7 @@ impl<'a> SessionReplay<'a> {
                 .get(which)
                 .ok_or_else(|| Error::Internal("the replay has no such operation".to_owned()))?;
             let operation = row.operation.clone();
-            let alone = matches!(action, ReplayAction::Swept);
+            let has_own_record = matches!(action, ReplayAction::Swept);
             let session = self.named;
             let changes = match action {
                 ReplayAction::Effect(effect) if !wanted => {
@@ -443,7 +443,7 @@ impl<'a> SessionReplay<'a> {
                     vec![RecordChange::Swept { session, operation: operation.id, blobs, sessions }]
                 }
             };
-            step(ReplayStep { operation, changes, alone })?;
+            step(ReplayStep { operation, changes, has_own_record })?;
         }
         Ok(())
     }
