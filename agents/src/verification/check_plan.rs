@@ -1,4 +1,4 @@
-//! The checks of a command line, and the structure that determines its exit code.
+//! The plan of a command line: its checks, and the structure that determines its exit code.
 
 use super::check_call::CheckCall;
 use super::visibility::OutputFilter;
@@ -53,9 +53,10 @@ pub(super) enum PipeCode {
     First,
 }
 
+/// A command of a list, which `;` or a line break separates from the next one.
 #[derive(Debug)]
 pub(super) struct CommandListItem {
-    pub(super) plan: ExitCodeTree,
+    pub(super) tree: ExitCodeTree,
     pub(super) background: bool,
     /// Whether the list ends if this command fails (`set -e`).
     pub(super) ends_list: bool,
@@ -95,7 +96,7 @@ impl EchoedLine {
     }
 
     /// Whether the other `echo` may print a line of this form.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    pub(super) fn may_be_printed_by(&self, other: &Self) -> bool {
         match other.after {
             Some(_) => self.before == other.before && self.after == other.after,
             None => self.code_in(&other.before).is_some(),
@@ -130,10 +131,10 @@ pub(super) struct PlacedCheck {
     pub(super) shown_if_failed: bool,
     /// Whether its error output goes to a file.
     pub(super) errors_hidden: bool,
-    /// Whether all that it prints is where it is in the line: its error output goes to where its
-    /// output goes, and it does not run in the background.
+    /// Whether all that it prints comes between what the commands before and after it print: its
+    /// error output goes to where its output goes, and it does not run in the background.
     pub(super) in_order: bool,
-    /// Whether the line does not wait for its end.
+    /// Whether it may still run when the line ends.
     pub(super) goes_on: bool,
     /// Whether it may run more than once.
     pub(super) repeats: bool,
@@ -146,7 +147,7 @@ impl PlacedCheck {
     }
 }
 
-/// Returns the test whether an event shows only files that none of these checks wrote.
+/// Returns a function that tests whether an event shows only files that none of these checks wrote.
 pub(super) fn foreign_to(checks: &[PlacedCheck]) -> impl Fn(&OutputEvent) -> bool {
     let files: Vec<String> = checks.iter().flat_map(PlacedCheck::files).collect();
     move |event: &OutputEvent| match event {
@@ -161,7 +162,7 @@ pub(super) const MAX_CHECKS: usize = 12;
 /// A command line with its checks.
 #[derive(Debug)]
 pub(super) struct CheckPlan {
-    pub(super) plan: ExitCodeTree,
+    pub(super) tree: ExitCodeTree,
     pub(super) checks: Vec<PlacedCheck>,
     pub(super) echoes: Vec<EchoedLine>,
     /// The parts that write to the output, in the order of the line.
@@ -174,7 +175,11 @@ impl CheckPlan {
     /// Returns the range of the lines that may be the output of a check; `None` if it cannot be
     /// determined. These are all lines, unless another program shows a file that no check wrote, or
     /// the line prints fixed texts between several checks.
-    pub(super) fn window(&self, check: usize, lines: &[&str]) -> Option<std::ops::Range<usize>> {
+    pub(super) fn output_range(
+        &self,
+        check: usize,
+        lines: &[&str],
+    ) -> Option<std::ops::Range<usize>> {
         let all = 0..lines.len();
         let foreign = foreign_to(&self.checks);
         let in_order = |place: &PlacedCheck| {
@@ -225,8 +230,9 @@ impl CheckPlan {
         }
     }
 
-    /// Returns the line of each event that prints a fixed text. The texts that are the same are in
-    /// the order of their events. If there are more or fewer lines than events, they have no lines.
+    /// Returns the number of the line of each event that prints a fixed text. Events with the same
+    /// text get the lines with this text in order. They get none if there are more or fewer such
+    /// lines than events.
     fn marked_lines(&self, lines: &[&str]) -> Vec<Option<usize>> {
         let mut events: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (number, event) in self.events.iter().enumerate() {

@@ -482,8 +482,8 @@ impl CheckJudge<'_> {
         if place.errors_hidden {
             seen = OutputVisibility { beginning: false, end: false };
         }
-        let window = self.plan.window(check, self.lines);
-        let printed = window.as_ref().and_then(|window| self.lines.get(window.clone()));
+        let range = self.plan.output_range(check, self.lines);
+        let printed = range.as_ref().and_then(|range| self.lines.get(range.clone()));
         // Of a line with a number it is not known which program printed it.
         let is_blank = |line: &&str| {
             let text = line.trim();
@@ -505,10 +505,10 @@ impl CheckJudge<'_> {
         {
             return Some(SummaryMatches { passed: true, ..SummaryMatches::default() });
         }
-        let window = window.unwrap_or_default();
+        let range = range.unwrap_or_default();
         let mut own = self.lines.to_vec();
         for (number, line) in own.iter_mut().enumerate() {
-            if !window.contains(&number) {
+            if !range.contains(&number) {
                 *line = "";
             }
         }

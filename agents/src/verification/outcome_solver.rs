@@ -89,7 +89,7 @@ pub(super) fn solve(
     exit_code: Option<i64>,
     known: &SolverEvidence<'_>,
 ) -> Option<RemainingOutcomes> {
-    let succeeded = succeeded(&line.plan, exit_code);
+    let succeeded = succeeded(&line.tree, exit_code);
     let mut solver = OutcomeSolver {
         line,
         known,
@@ -97,7 +97,7 @@ pub(super) fn solve(
         is_earlier_round: false,
         codes: [None; MAX_CHECKS],
     };
-    let ways = solver.part(&line.plan);
+    let ways = solver.part(&line.tree);
     let zero = either(ways.zero, ways.exit_zero);
     let nonzero = either(ways.nonzero, ways.exit_nonzero);
     let way = match exit_code {
@@ -114,12 +114,12 @@ pub(super) fn solve(
 
 /// Returns the commands in an `&&` chain at the end of the line that never end with the exit code
 /// of the line: if they ran, they ended with 0.
-fn succeeded(plan: &ExitCodeTree, exit_code: Option<i64>) -> Vec<&ExitCodeTree> {
-    let last = match plan {
+fn succeeded(tree: &ExitCodeTree, exit_code: Option<i64>) -> Vec<&ExitCodeTree> {
+    let last = match tree {
         ExitCodeTree::List(items) => items.last(),
         _ => None,
     };
-    let chain = match last.map(|item| (&item.plan, item.background)) {
+    let chain = match last.map(|item| (&item.tree, item.background)) {
         Some((ExitCodeTree::Chain(links), false)) => links.as_slice(),
         _ => &[],
     };
@@ -127,11 +127,11 @@ fn succeeded(plan: &ExitCodeTree, exit_code: Option<i64>) -> Vec<&ExitCodeTree> 
     if chain.iter().any(|(link, _)| *link != ChainOperator::And) {
         return Vec::new();
     }
-    let others = |plan: &&ExitCodeTree| match plan {
+    let others = |tree: &&ExitCodeTree| match tree {
         ExitCodeTree::Codes(codes) => !codes.contains(&exit_code),
         _ => false,
     };
-    chain.iter().map(|(_, plan)| plan).filter(others).collect()
+    chain.iter().map(|(_, tree)| tree).filter(others).collect()
 }
 
 /// Combines two ways in which a part can end: it ended in one or the other.
@@ -221,11 +221,11 @@ struct OutcomeSolver<'k> {
 
 impl OutcomeSolver<'_> {
     /// The ways in which a part of the line can end.
-    fn part(&mut self, plan: &ExitCodeTree) -> PossibleEnds {
+    fn part(&mut self, tree: &ExitCodeTree) -> PossibleEnds {
         let any = Some(NOTHING);
-        match plan {
+        match tree {
             ExitCodeTree::Check(check) => self.check(*check),
-            ExitCodeTree::Codes(_) if self.succeeded.iter().any(|it| std::ptr::eq(*it, plan)) => {
+            ExitCodeTree::Codes(_) if self.succeeded.iter().any(|it| std::ptr::eq(*it, tree)) => {
                 PossibleEnds::ZERO
             }
             ExitCodeTree::Any | ExitCodeTree::Codes(_) => {
@@ -294,15 +294,15 @@ impl OutcomeSolver<'_> {
     }
 
     /// The outcomes of the checks in a part that does not run; `None` if one is known to have run.
-    fn not_run(&self, plan: &ExitCodeTree) -> Option<u64> {
-        let not_run = |plan: &ExitCodeTree| self.not_run(plan);
-        match plan {
+    fn not_run(&self, tree: &ExitCodeTree) -> Option<u64> {
+        let not_run = |tree: &ExitCodeTree| self.not_run(tree);
+        match tree {
             ExitCodeTree::Check(check) => {
                 let allowed = self.allowed(*check);
                 (allowed & NOT_RUN != 0).then_some(NOT_RUN << (check * BITS))
             }
-            ExitCodeTree::List(items) => together(items.iter().map(|item| not_run(&item.plan))),
-            ExitCodeTree::Chain(links) => together(links.iter().map(|(_, plan)| not_run(plan))),
+            ExitCodeTree::List(items) => together(items.iter().map(|item| not_run(&item.tree))),
+            ExitCodeTree::Chain(links) => together(links.iter().map(|(_, tree)| not_run(tree))),
             ExitCodeTree::Pipe { parts, .. } => together(parts.iter().map(not_run)),
             ExitCodeTree::Not(inner) | ExitCodeTree::Subshell(inner) => self.not_run(inner),
             ExitCodeTree::If { arms, otherwise } => {
@@ -327,7 +327,7 @@ impl OutcomeSolver<'_> {
                 // Whether a failure of these parts ends the list is not computed. A failing command
                 // inside a group has already ended the list there.
                 if !matches!(
-                    item.plan,
+                    item.tree,
                     ExitCodeTree::Chain(_)
                         | ExitCodeTree::List(_)
                         | ExitCodeTree::Not(_)
@@ -336,8 +336,8 @@ impl OutcomeSolver<'_> {
                     ways.nonzero = None;
                 }
             }
-            let mut after = PossibleEnds::exits(&before, self.not_run(&item.plan));
-            if let ExitCodeTree::ExitAsBefore = item.plan {
+            let mut after = PossibleEnds::exits(&before, self.not_run(&item.tree));
+            if let ExitCodeTree::ExitAsBefore = item.tree {
                 after.exit_zero = either(after.exit_zero, before.zero);
                 after.exit_nonzero = either(after.exit_nonzero, before.nonzero);
             } else if item.keeps_exit_code {
@@ -345,7 +345,7 @@ impl OutcomeSolver<'_> {
                 after.zero = with_outcomes(before.zero, outcomes);
                 after.nonzero = with_outcomes(before.nonzero, outcomes);
                 // An `exit $s` ends with the kept code, which is not computed.
-                if !exits_with_unknown(&item.plan) {
+                if !exits_with_unknown(&item.tree) {
                     let exits = PossibleEnds { zero: None, nonzero: None, ..ways };
                     after.add(either(before.zero, before.nonzero), &exits);
                 }
@@ -362,19 +362,19 @@ impl OutcomeSolver<'_> {
     fn item(&mut self, item: &CommandListItem) -> PossibleEnds {
         let code = item.printed.and_then(|printed| self.printed(printed));
         let (Some(code), Some(printed)) = (code, item.printed) else {
-            return self.part(&item.plan);
+            return self.part(&item.tree);
         };
         if printed.of_first {
-            match &item.plan {
+            match &item.tree {
                 ExitCodeTree::Pipe { parts, code: decides } => {
                     return self.pipe(parts, *decides, Some(code));
                 }
                 // The check is its own first program.
                 ExitCodeTree::Check(_) => {}
-                plan => return self.part(plan),
+                tree => return self.part(tree),
             }
         }
-        let ways = self.part(&item.plan);
+        let ways = self.part(&item.tree);
         self.with_code(ways, code)
     }
 
@@ -405,7 +405,7 @@ impl OutcomeSolver<'_> {
         let mut sure = echoes
             .iter()
             .enumerate()
-            .filter(|(_, echo)| echo.runs_once && echo.is_code && form.is_like(echo));
+            .filter(|(_, echo)| echo.runs_once && echo.is_code && form.may_be_printed_by(echo));
         let codes: Vec<i64> = lines.iter().filter_map(|line| form.code_in(line)).collect();
         let as_many = sure.clone().count() == codes.len();
         let place = sure.position(|(number, _)| number == printed.echo)?;
@@ -414,9 +414,9 @@ impl OutcomeSolver<'_> {
 
     fn chain(&mut self, links: &[(ChainOperator, ExitCodeTree)]) -> PossibleEnds {
         let mut before = PossibleEnds::ZERO;
-        for (link, plan) in links {
-            let ways = self.part(plan);
-            let skipped = self.not_run(plan);
+        for (link, tree) in links {
+            let ways = self.part(tree);
+            let skipped = self.not_run(tree);
             let mut after = PossibleEnds::exits(&before, skipped);
             let runs = match link {
                 ChainOperator::And => {
@@ -480,8 +480,8 @@ impl OutcomeSolver<'_> {
         arms: &[(ExitCodeTree, ExitCodeTree)],
         otherwise: Option<&ExitCodeTree>,
     ) -> PossibleEnds {
-        let mut rest = otherwise.map_or(PossibleEnds::ZERO, |plan| self.part(plan));
-        let mut rest_skipped = otherwise.map_or(Some(0), |plan| self.not_run(plan));
+        let mut rest = otherwise.map_or(PossibleEnds::ZERO, |tree| self.part(tree));
+        let mut rest_skipped = otherwise.map_or(Some(0), |tree| self.not_run(tree));
         for (when, body) in arms.iter().rev() {
             let (condition, runs) = (self.part(when), self.part(body));
             let skipped = self.not_run(body);
@@ -551,11 +551,11 @@ impl OutcomeSolver<'_> {
 }
 
 /// Returns whether a part has an `exit` with a code that is not known, such as `exit $s`.
-fn exits_with_unknown(plan: &ExitCodeTree) -> bool {
-    match plan {
+fn exits_with_unknown(tree: &ExitCodeTree) -> bool {
+    match tree {
         ExitCodeTree::Exit(None) | ExitCodeTree::ExitAsBefore => true,
-        ExitCodeTree::List(items) => items.iter().any(|item| exits_with_unknown(&item.plan)),
-        ExitCodeTree::Chain(links) => links.iter().any(|(_, plan)| exits_with_unknown(plan)),
+        ExitCodeTree::List(items) => items.iter().any(|item| exits_with_unknown(&item.tree)),
+        ExitCodeTree::Chain(links) => links.iter().any(|(_, tree)| exits_with_unknown(tree)),
         ExitCodeTree::Not(inner) => exits_with_unknown(inner),
         ExitCodeTree::If { arms, otherwise } => {
             let arms = arms.iter().flat_map(|(when, then)| [when, then]);

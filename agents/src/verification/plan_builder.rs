@@ -19,10 +19,11 @@ const MAX_SHELL_DEPTH: u32 = 4;
 /// The maximum number of programs after a check that are examined in a pipeline.
 const MAX_FILTERS: usize = 8;
 
+/// Returns the plan of a command line; `None` if the line cannot be parsed.
 pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
     let mut planner = CheckPlanBuilder::default();
     let node = syntax_tree::read(line)?;
-    let plan = planner.node(&node, &mut ShellContext::default());
+    let tree = planner.node(&node, &mut ShellContext::default());
     let ends_with_echo = match &node {
         ShellNode::List(items) => matches!(
             items.last(),
@@ -37,7 +38,7 @@ pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
         let shown = checks.iter_mut().filter(|check| check.shown_if_failed);
         shown.for_each(|check| check.file = Some(String::new()));
     }
-    Some(CheckPlan { plan, checks, echoes, events, ends_with_echo })
+    Some(CheckPlan { tree, checks, echoes, events, ends_with_echo })
 }
 
 /// The state of the shell at a command.
@@ -104,22 +105,22 @@ impl CheckPlanBuilder {
                 let errexit = std::mem::take(&mut context.errexit);
                 let uncertain = context.uncertain;
                 let is_tested = context.is_tested;
-                let plan = |(number, (link, node)): (usize, &(ChainOperator, ShellNode))| {
+                let numbered = |(number, (link, node)): (usize, &(ChainOperator, ShellNode))| {
                     context.is_tested = is_tested || number + 1 < links.len();
                     let first = self.checks.len();
-                    let plan = self.node(node, context);
+                    let tree = self.node(node, context);
                     context.uncertain = true;
                     // What follows the next `||` certainly runs if the check failed.
                     let later = links.iter().skip(number + 1);
                     let alternatives = later.filter(|(link, _)| *link == ChainOperator::Or);
                     self.shown_from(first, &alternatives.map(|(_, node)| node).take(1), true);
-                    (*link, plan)
+                    (*link, tree)
                 };
-                let plans = links.iter().enumerate().map(plan).collect();
+                let trees = links.iter().enumerate().map(numbered).collect();
                 context.errexit |= errexit;
                 context.uncertain = uncertain;
                 context.is_tested = is_tested;
-                ExitCodeTree::Chain(plans)
+                ExitCodeTree::Chain(trees)
             }
             ShellNode::Pipe(parts) => self.pipe(parts, context),
             ShellNode::Not(inner) => {
@@ -131,18 +132,18 @@ impl CheckPlanBuilder {
             ShellNode::Redirected(inner, file) => {
                 let first = self.checks.len();
                 let outer = std::mem::replace(&mut context.redirected, true);
-                let plan = self.node(inner, context);
+                let tree = self.node(inner, context);
                 context.redirected = outer;
                 self.begin_file(file, context);
                 for check in self.checks.get_mut(first..).unwrap_or_default() {
                     check.file.get_or_insert_with(|| file.clone());
                 }
-                plan
+                tree
             }
             ShellNode::If { arms, otherwise } => {
                 let uncertain = context.uncertain;
                 let is_only = arms.len() == 1;
-                let plan = |(when, then): &(ShellNode, ShellNode)| {
+                let arm = |(when, then): &(ShellNode, ShellNode)| {
                     let first = self.checks.len();
                     let condition = self.condition(when, context);
                     let otherwise = otherwise.as_deref().filter(|_| is_only);
@@ -152,7 +153,7 @@ impl CheckPlanBuilder {
                     context.uncertain = true;
                     (condition, self.node(then, context))
                 };
-                let arms = arms.iter().map(plan).collect();
+                let arms = arms.iter().map(arm).collect();
                 let otherwise = otherwise.as_ref().map(|node| Box::new(self.node(node, context)));
                 context.uncertain = uncertain;
                 ExitCodeTree::If { arms, otherwise }
@@ -174,16 +175,16 @@ impl CheckPlanBuilder {
     /// Parses a part whose failure does not end the list that contains it.
     fn without_errexit(&mut self, node: &ShellNode, context: &mut ShellContext) -> ExitCodeTree {
         let errexit = std::mem::take(&mut context.errexit);
-        let plan = self.node(node, context);
+        let tree = self.node(node, context);
         context.errexit = errexit;
-        plan
+        tree
     }
 
     fn condition(&mut self, node: &ShellNode, context: &mut ShellContext) -> ExitCodeTree {
         let is_tested = std::mem::replace(&mut context.is_tested, true);
-        let plan = self.without_errexit(node, context);
+        let tree = self.without_errexit(node, context);
         context.is_tested = is_tested;
-        plan
+        tree
     }
 
     fn list(&mut self, items: &[(ShellNode, bool)], context: &mut ShellContext) -> ExitCodeTree {
@@ -201,7 +202,7 @@ impl CheckPlanBuilder {
             let echoed = self.echoes.len();
             let uncertain = context.uncertain;
             context.uncertain |= *background;
-            let plan = self.node(node, context);
+            let tree = self.node(node, context);
             context.uncertain = uncertain;
             let waits = |(node, _): &(ShellNode, bool)| program_of(node) == Some("wait");
             if *background {
@@ -216,7 +217,7 @@ impl CheckPlanBuilder {
                 holder = Some((name, number, of_first));
             }
             let item = CommandListItem {
-                plan,
+                tree,
                 background: *background,
                 ends_list: ends,
                 keeps_exit_code: false,
@@ -238,10 +239,10 @@ impl CheckPlanBuilder {
                         item.keeps_exit_code = true;
                     }
                     if let Some(item) = done.last_mut() {
-                        item.plan = ExitCodeTree::ExitAsBefore;
+                        item.tree = ExitCodeTree::ExitAsBefore;
                     }
                     if let Some(ExitCodeTree::Pipe { code, .. }) =
-                        done.get_mut(of).map(|item| &mut item.plan).filter(|_| first)
+                        done.get_mut(of).map(|item| &mut item.tree).filter(|_| first)
                     {
                         *code = PipeCode::First;
                     }
@@ -292,7 +293,7 @@ impl CheckPlanBuilder {
     }
 
     fn pipe(&mut self, parts: &[ShellNode], context: &mut ShellContext) -> ExitCodeTree {
-        let plans = parts.iter().enumerate().map(|(number, part)| {
+        let trees = parts.iter().enumerate().map(|(number, part)| {
             let after = parts.get(number + 1..).unwrap_or_default();
             let mut inside = context.clone();
             inside
@@ -304,7 +305,7 @@ impl CheckPlanBuilder {
             self.node(part, &mut inside)
         });
         let code = if context.pipefail { PipeCode::AnyFailed } else { PipeCode::Last };
-        ExitCodeTree::Pipe { parts: plans.collect(), code }
+        ExitCodeTree::Pipe { parts: trees.collect(), code }
     }
 
     fn command(&mut self, command: &ShellCommand, context: &mut ShellContext) -> ExitCodeTree {
@@ -450,7 +451,7 @@ impl CheckPlanBuilder {
     /// Parses assignments. The last one may assign the output of a line: `out=$(cargo test)`. The
     /// variable is treated like a file to which the output is redirected.
     fn assignment(&mut self, command: &ShellCommand, context: &ShellContext) -> ExitCodeTree {
-        let mut plan = ExitCodeTree::Zero;
+        let mut tree = ExitCodeTree::Zero;
         for (number, word) in command.assignments.iter().enumerate() {
             let Some((name, value)) = word.text.split_once('=') else { continue };
             let (name, appends) = match name.strip_suffix('+') {
@@ -465,9 +466,9 @@ impl CheckPlanBuilder {
                 let is_mixed = appends && self.other_texts.contains(name);
                 let file = if is_mixed { String::new() } else { format!("${name}") };
                 let command = ShellCommand { redirected: true, file, ..ShellCommand::default() };
-                plan = match self.inner(line, &command, context) {
+                tree = match self.inner(line, &command, context) {
                     ExitCodeTree::Any => ExitCodeTree::Zero,
-                    plan => plan,
+                    tree => tree,
                 };
             }
             if !value.is_empty() && self.checks.len() == first {
@@ -476,7 +477,7 @@ impl CheckPlanBuilder {
                 self.other_texts.remove(name);
             }
         }
-        plan
+        tree
     }
 
     /// Notes that a file has no content from before this command, if the command certainly runs.
@@ -514,7 +515,7 @@ impl CheckPlanBuilder {
             ShellContext { errexit: false, is_tested: false, pipefail: false, ..context.clone() };
         inside.redirected |= command.redirected;
         self.shell_depth += 1;
-        let plan = self.node(&node, &mut inside);
+        let tree = self.node(&node, &mut inside);
         self.shell_depth -= 1;
         if self.checks.len() == first {
             return ExitCodeTree::Any;
@@ -528,7 +529,7 @@ impl CheckPlanBuilder {
             check.errors_hidden |= command.errors_redirected;
             check.in_order |= command.errors_merged;
         }
-        ExitCodeTree::Subshell(Box::new(plan))
+        ExitCodeTree::Subshell(Box::new(tree))
     }
 }
 
