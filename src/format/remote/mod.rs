@@ -2,8 +2,8 @@
 //! their names. Also what is kept outside of the remote: its keys, its key file and grants, and
 //! what a machine has seen of it. Specified in `docs/format.md`, "Remotes".
 //!
-//! A remote is a place that others can write to. So every limit is checked when something is read
-//! and when it is written, and no stored length is trusted.
+//! Others can write to a remote too. So every limit is checked when something is read and when it
+//! is written, and no stored length is trusted.
 
 mod foreign;
 mod grant;
@@ -86,7 +86,7 @@ impl RemoteFormatError {
     }
 }
 
-/// Rejects what exceeds a limit.
+/// Rejects a number that exceeds a limit. `what` names what is counted, with its unit.
 fn check_limit(what: &'static str, has: usize, most: usize) -> Result<(), RemoteFormatError> {
     if has <= most {
         return Ok(());
@@ -94,31 +94,32 @@ fn check_limit(what: &'static str, has: usize, most: usize) -> Result<(), Remote
     Err(RemoteFormatError::TooLarge { what, has: has as u64, most: most as u64 })
 }
 
-/// Encodes content that the caller then encrypts. Rejects more than `most` bytes.
-fn pack_content(
-    size: &'static str,
+/// Encodes content that the caller then encrypts. Rejects more than `most` bytes; `counted` names
+/// them in the error.
+fn encode_content(
+    counted: &'static str,
     content: &impl Serialize,
     most: usize,
 ) -> Result<Vec<u8>, RemoteFormatError> {
     let content = codec::pack(content);
-    check_limit(size, content.len(), most)?;
+    check_limit(counted, content.len(), most)?;
     Ok(content)
 }
 
-/// Decodes bytes from [`pack_content`].
-fn unpack_content<T: DeserializeOwned>(
+/// Decodes bytes from [`encode_content`].
+fn decode_content<T: DeserializeOwned>(
     what: &'static str,
-    size: &'static str,
+    counted: &'static str,
     content: &[u8],
     most: usize,
 ) -> Result<T, RemoteFormatError> {
-    check_limit(size, content.len(), most)?;
+    check_limit(counted, content.len(), most)?;
     codec::unpack(what, content)
         .map_err(|error| RemoteFormatError::damaged(what, error.to_string()))
 }
 
-/// Returns the nonce and the ciphertext of an object.
-fn after_nonce<'a>(
+/// Returns the nonce and the ciphertext of an object that begins with this magic.
+fn nonce_and_ciphertext<'a>(
     what: &'static str,
     magic: &[u8; 4],
     bytes: &'a [u8],
@@ -157,8 +158,8 @@ pub struct SessionPlace {
 }
 
 impl SessionPlace {
-    /// Returns the associated data of an object at this place.
-    fn bytes(&self, object: &[u8]) -> Vec<u8> {
+    /// Returns the associated data for encrypting an object at this place.
+    fn associated_data(&self, object: &[u8]) -> Vec<u8> {
         [self.remote.as_bytes(), self.handle.as_bytes(), object].concat()
     }
 }

@@ -2,7 +2,8 @@
 //! secret. A store keeps the notices that it knows in a file for each remote.
 
 use super::{
-    NONCE_BYTES, RemoteFormatError, after_nonce, check_limit, pack_content, unpack_content,
+    NONCE_BYTES, RemoteFormatError, check_limit, decode_content, encode_content,
+    nonce_and_ciphertext,
 };
 use crate::backend::{CIPHER_BYTES, ContentKey};
 use crate::format::codec::packed;
@@ -24,7 +25,7 @@ pub const MAX_NOTICE_SESSIONS: usize = 4096;
 
 const MAGIC: &[u8; 4] = b"fPu1";
 const WHAT: &str = "notice";
-const SIZE: &str = "notice in bytes";
+const COUNTED: &str = "notice in bytes";
 /// Maximum size of a notice before it is encrypted.
 const MAX_CONTENT_BYTES: usize = MAX_NOTICE_BYTES - MAGIC.len() - NONCE_BYTES - CIPHER_BYTES;
 
@@ -58,7 +59,7 @@ impl PurgeNotice {
     /// breaks a rule of the format.
     pub fn encode(&self) -> Result<Vec<u8>, RemoteFormatError> {
         self.check()?;
-        pack_content(SIZE, self, MAX_CONTENT_BYTES)
+        encode_content(COUNTED, self, MAX_CONTENT_BYTES)
     }
 
     /// Decodes what [`PurgeNotice::encode`] has returned.
@@ -66,7 +67,7 @@ impl PurgeNotice {
     /// # Errors
     /// See [`PurgeNotice::encode`].
     pub fn decode(content: &[u8]) -> Result<Self, RemoteFormatError> {
-        let decoded: Self = unpack_content(WHAT, SIZE, content, MAX_CONTENT_BYTES)?;
+        let decoded: Self = decode_content(WHAT, COUNTED, content, MAX_CONTENT_BYTES)?;
         decoded.check()?;
         Ok(decoded)
     }
@@ -98,7 +99,7 @@ impl PurgeNotice {
         bytes: &[u8],
     ) -> Result<Self, RemoteFormatError> {
         check_limit("notice as stored, in bytes", bytes.len(), MAX_NOTICE_BYTES)?;
-        let (nonce, hidden) = after_nonce(WHAT, MAGIC, bytes)?;
+        let (nonce, hidden) = nonce_and_ciphertext(WHAT, MAGIC, bytes)?;
         let place = place_bytes(remote, number);
         let content = content_key(key).open(*nonce, &place, hidden);
         let content = content.ok_or_else(|| damaged("it does not open with the key of notices"))?;

@@ -27,7 +27,7 @@ pub fn seal_pack(
 ) -> Result<Vec<u8>, RemoteFormatError> {
     check_limit("pack in bytes", bytes.len(), MAX_PACK_BYTES)?;
     let content = ContentKey::new(*key.as_bytes());
-    let place = place.bytes(pack.as_bytes());
+    let place = place.associated_data(pack.as_bytes());
     let count = bytes.len().div_ceil(FRAME_BYTES).max(1);
     let mut sealed = Vec::with_capacity(MAGIC.len() + bytes.len() + count * CIPHER_BYTES);
     sealed.extend_from_slice(MAGIC);
@@ -55,7 +55,7 @@ pub fn open_pack(
     check_limit("pack as stored, in bytes", sealed.len(), MAX_SEALED_PACK_BYTES)?;
     let frames = after_magic(WHAT, MAGIC, sealed)?;
     let content = ContentKey::new(*key.as_bytes());
-    let place = place.bytes(pack.as_bytes());
+    let place = place.associated_data(pack.as_bytes());
     let count = frames.len().div_ceil(SEALED_FRAME_BYTES);
     let mut bytes = Vec::with_capacity(frames.len().saturating_sub(count * CIPHER_BYTES));
     for (number, frame) in frames.chunks(SEALED_FRAME_BYTES).enumerate() {

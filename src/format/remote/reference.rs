@@ -3,7 +3,7 @@
 
 use super::{
     MAX_SEALED_PACK_BYTES, NONCE_BYTES, PackKey, RemoteFormatError, SeenRef, SessionKey,
-    SessionPlace, after_nonce, check_limit, pack_content, unpack_content,
+    SessionPlace, check_limit, decode_content, encode_content, nonce_and_ciphertext,
 };
 use crate::backend::{CIPHER_BYTES, ContentKey};
 use crate::format::record::RecordBytes;
@@ -26,7 +26,7 @@ pub const MAX_INLINE_BYTES: usize = 32 << 10;
 
 const MAGIC: &[u8; 4] = b"fRm1";
 const WHAT: &str = "ref";
-const SIZE: &str = "ref in bytes";
+const COUNTED: &str = "ref in bytes";
 /// Maximum size of a ref before it is encrypted.
 const MAX_CONTENT_BYTES: usize = MAX_REF_BYTES - MAGIC.len() - NONCE_BYTES - CIPHER_BYTES;
 
@@ -148,7 +148,7 @@ impl RemoteRef {
     /// breaks a rule of the format.
     pub fn encode(&self) -> Result<Vec<u8>, RemoteFormatError> {
         self.check()?;
-        pack_content(SIZE, self, MAX_CONTENT_BYTES)
+        encode_content(COUNTED, self, MAX_CONTENT_BYTES)
     }
 
     /// Decodes what [`RemoteRef::encode`] has returned.
@@ -156,7 +156,7 @@ impl RemoteRef {
     /// # Errors
     /// See [`RemoteRef::encode`].
     pub fn decode(content: &[u8]) -> Result<Self, RemoteFormatError> {
-        let decoded: Self = unpack_content(WHAT, SIZE, content, MAX_CONTENT_BYTES)?;
+        let decoded: Self = decode_content(WHAT, COUNTED, content, MAX_CONTENT_BYTES)?;
         decoded.check()?;
         Ok(decoded)
     }
@@ -171,7 +171,7 @@ impl RemoteRef {
         key: &SessionKey,
     ) -> Result<SealedRef, RemoteFormatError> {
         let content = self.encode()?;
-        let place = place.bytes(WHAT.as_bytes());
+        let place = place.associated_data(WHAT.as_bytes());
         let link = link_of(key, &place, &content);
         let nonce = nonce_of(&link);
         let hidden = ContentKey::new(key.content()).seal(nonce, &place, &content);
@@ -190,8 +190,8 @@ impl RemoteRef {
         bytes: &[u8],
     ) -> Result<OpenedRef, RemoteFormatError> {
         check_limit("ref as stored, in bytes", bytes.len(), MAX_REF_BYTES)?;
-        let (nonce, hidden) = after_nonce(WHAT, MAGIC, bytes)?;
-        let place = place.bytes(WHAT.as_bytes());
+        let (nonce, hidden) = nonce_and_ciphertext(WHAT, MAGIC, bytes)?;
+        let place = place.associated_data(WHAT.as_bytes());
         let content = ContentKey::new(key.content()).open(*nonce, &place, hidden);
         let unopened = || damaged("it does not open with the key of its session");
         let content = content.ok_or_else(unopened)?;
