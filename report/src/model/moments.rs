@@ -16,37 +16,42 @@ const MAX_MOMENTS: usize = 400;
 /// The maximum length of the label of a moment, in characters.
 const LABEL_CHARS: usize = 110;
 /// The maximum length of the prompt beside a moment, in characters.
-const ASKED_CHARS: usize = 220;
+const PROMPT_CHARS: usize = 220;
 
-/// The moments of a page.
+/// The moments of a page, with the texts that they refer to by index.
 pub(super) struct KnownMoments {
     pub(super) moments: Vec<KnownMoment>,
+    /// How many moments were left out.
     pub(super) left_out: usize,
     pub(super) prompts: Vec<PageText>,
     /// The questions that were ever open, by id, with their texts.
     pub(super) questions: Vec<(String, String)>,
 }
 
-/// What happened at one time.
+/// The items of the story at one time.
 struct TimeGroup<'a> {
     at: Timestamp,
+    /// The number of the first item's line in the story.
     anchor: usize,
     items: Vec<&'a StoryItem>,
+    /// The index of the last prompt.
     prompt: Option<usize>,
 }
 
+/// Returns the time of the first edit of a file.
 fn first_edit(file: &FilePart) -> Timestamp {
     file.edits.first().map_or(Timestamp::MAX, |edit| edit.at)
 }
 
-/// Returns the moments at which what was known changed.
+/// Returns the moments at which what was known changed. `hypotheses` has the index of each
+/// hypothesis on the page, by id.
 pub(super) fn moments(
     texts: &FactTexts<'_>,
     hypotheses: &HashMap<String, usize>,
     files: &[FilePart],
 ) -> Result<KnownMoments> {
     let mut prompts = Vec::new();
-    let mut groups = groups(texts, &mut prompts);
+    let mut groups = time_groups(texts, &mut prompts);
     let all = groups.len();
     thin_out(&mut groups);
     let times: Vec<Timestamp> = groups.iter().map(|group| group.at).collect();
@@ -78,27 +83,27 @@ pub(super) fn moments(
 }
 
 /// Groups the items of the story by their time. A group begins with an item that changes what is
-/// known.
-fn groups<'a>(texts: &FactTexts<'a>, prompts: &mut Vec<PageText>) -> Vec<TimeGroup<'a>> {
+/// known. Adds the prompts of the story to `prompts`.
+fn time_groups<'a>(texts: &FactTexts<'a>, prompts: &mut Vec<PageText>) -> Vec<TimeGroup<'a>> {
     let mut groups: Vec<TimeGroup<'a>> = Vec::new();
     let mut last_prompt = None;
     for (anchor, item) in texts.story.items().filter(|item| has_line(item)).enumerate() {
         if item.kind == StoryKind::Prompt {
-            prompts.push(texts.clean(&item.text).short(ASKED_CHARS));
+            prompts.push(texts.clean(&item.text).short(PROMPT_CHARS));
             last_prompt = Some(prompts.len() - 1);
         }
         if let Some(group) = groups.last_mut().filter(|group| group.at == item.at) {
             group.items.push(item);
             group.prompt = last_prompt;
-        } else if is_moment(item) {
+        } else if changes_knowledge(item) {
             groups.push(TimeGroup { at: item.at, anchor, items: vec![item], prompt: last_prompt });
         }
     }
     groups
 }
 
-/// Returns whether what is known changes with an item.
-const fn is_moment(item: &StoryItem) -> bool {
+/// Returns whether an item changes what is known.
+const fn changes_knowledge(item: &StoryItem) -> bool {
     !matches!(
         item.kind,
         StoryKind::Edit | StoryKind::Message | StoryKind::Measurement | StoryKind::Agent
@@ -138,43 +143,47 @@ fn label(item: &StoryItem) -> String {
     }
 }
 
-fn word<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+fn text_field<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
     value.field(name)?.as_text()
 }
 
+/// Returns the hypotheses that changed, as in [`KnownMoment::hypotheses`].
 fn changed_hypotheses(
     changes: &[EntryChange],
-    places: &HashMap<String, usize>,
+    indices: &HashMap<String, usize>,
 ) -> Vec<(usize, Option<f64>, Option<HypothesisStatus>)> {
     let hypotheses = changes.iter().filter(|change| change.key.kind == Kind::Hypothesis);
     let one = |change: &EntryChange| {
-        let place = *places.get(&change.key.id)?;
-        let Some(new) = &change.new else { return Some((place, None, None)) };
-        let status = word(&new.value, "status").and_then(HypothesisStatus::from_word);
+        let index = *indices.get(&change.key.id)?;
+        let Some(new) = &change.new else { return Some((index, None, None)) };
+        let status = text_field(&new.value, "status").and_then(HypothesisStatus::from_word);
         let confidence = new.value.field("confidence").and_then(Value::as_f64);
-        Some((place, confidence, Some(status.unwrap_or(HypothesisStatus::Active))))
+        Some((index, confidence, Some(status.unwrap_or(HypothesisStatus::Active))))
     };
     hypotheses.filter_map(one).collect()
 }
 
+/// Returns the questions that changed, as in [`KnownMoment::gaps`]. Adds new ones to `questions`.
 fn changed_gaps(
     changes: &[EntryChange],
     questions: &mut Vec<(String, String)>,
 ) -> Vec<(usize, bool)> {
     let mut changed = BTreeMap::new();
     for change in changes.iter().filter(|change| change.key.kind == Kind::Gap) {
-        let place = questions.iter().position(|(id, _)| *id == change.key.id);
-        let place = place.unwrap_or_else(|| {
+        let index = questions.iter().position(|(id, _)| *id == change.key.id);
+        let index = index.unwrap_or_else(|| {
             questions.push((change.key.id.clone(), String::new()));
             questions.len() - 1
         });
         let is_open = change.new.as_ref().is_some_and(|new| {
-            word(&new.value, "status").and_then(GapStatus::from_word).is_none_or(GapStatus::is_open)
+            text_field(&new.value, "status")
+                .and_then(GapStatus::from_word)
+                .is_none_or(GapStatus::is_open)
         });
-        if let (Some(new), Some(question)) = (&change.new, questions.get_mut(place)) {
-            question.1 = word(&new.value, "description").unwrap_or_default().to_owned();
+        if let (Some(new), Some(question)) = (&change.new, questions.get_mut(index)) {
+            question.1 = text_field(&new.value, "description").unwrap_or_default().to_owned();
         }
-        changed.insert(place, is_open);
+        changed.insert(index, is_open);
     }
     changed.into_iter().collect()
 }
