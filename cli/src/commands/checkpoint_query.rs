@@ -173,7 +173,7 @@ fn state(
     })
 }
 
-/// Returns the brief of a state with its heading. `facts` are all facts of the state.
+/// Returns the brief of a state with its header. `facts` are all facts of the state.
 pub fn brief_screen(
     reading: &SessionReader,
     state: &StateAt,

@@ -14,18 +14,19 @@ use std::collections::BTreeMap;
 /// The default size of a brief, in bytes.
 pub const BUDGET_BYTES: usize = 6000;
 
-/// The brief of a moment.
+/// The brief of a moment with its header, to be written to a screen.
 #[derive(Debug)]
 pub struct BriefScreen {
     /// The brief, whole or shortened.
     pub brief: SessionBrief,
     /// The last checkpoint at the moment.
     pub checkpoint: Option<CheckpointJson>,
+    /// The number of the revision at the moment; `None` before the first.
     pub revision: Option<u64>,
 }
 
 impl BriefScreen {
-    /// Writes the session, branch, revision and time, and the last checkpoint.
+    /// Writes the header: the session, branch, revision and time, and the last checkpoint.
     pub fn print_header(&self, screen: &mut Screen) {
         let brief = &self.brief;
         let when = brief.at.map_or("nothing is recorded yet".to_owned(), |at| screen.time(at));
@@ -40,7 +41,7 @@ impl BriefScreen {
         ]);
         if let Some(checkpoint) = &self.checkpoint {
             let before = brief.at.map(|at| at.micros_since(checkpoint.time)).unwrap_or_default();
-            // The state of a branch is not that of a checkpoint of another one.
+            // A checkpoint on another branch does not describe the state of this one.
             let is_of_other = checkpoint.branch != brief.branch;
             let branch =
                 if is_of_other { format!(" (on {})", checkpoint.branch) } else { String::new() };
@@ -76,7 +77,7 @@ impl BriefScreen {
     }
 }
 
-/// The brief as a document.
+/// The report of `forge brief`.
 #[derive(Debug, Serialize)]
 pub struct BriefReport {
     /// The session; null if there is none yet.
@@ -194,7 +195,7 @@ impl From<&BriefLine> for BriefLineJson {
 impl BriefReport {
     /// Creates the report, with the brief shortened to about this many bytes of text.
     pub fn new(screen: BriefScreen, budget: usize) -> Self {
-        let short = screen.brief.fitting(|brief| bytes(brief) <= budget);
+        let short = screen.brief.fitting(|brief| text_bytes(brief) <= budget);
         let lines = |list: &[BriefLine]| list.iter().map(Into::into).collect();
         Self {
             session: (!short.session.is_empty()).then(|| short.session.clone()),
@@ -236,17 +237,17 @@ impl Report for BriefReport {
 }
 
 /// Returns the approximate size of a brief as text, in bytes. It does not depend on the screen.
-fn bytes(brief: &SessionBrief) -> usize {
+fn text_bytes(brief: &SessionBrief) -> usize {
     /// The approximate size of the label and the numbers of a line.
-    const LABELS: usize = 24;
+    const LABEL_BYTES: usize = 24;
     let line = |line: &BriefLine| {
         let more =
             [&line.reason, &line.error].into_iter().flatten().map(String::len).sum::<usize>();
-        line.id.len() + line.text.len() + more + LABELS
+        line.id.len() + line.text.len() + more + LABEL_BYTES
     };
     let lists: usize = brief.lists().iter().flat_map(|(_, list)| list.iter()).map(line).sum();
     let next: usize = brief.next.iter().map(|step| step.len() + 4).sum();
-    let header = brief.session.len() + brief.branch.len() + 8 * LABELS;
+    let header = brief.session.len() + brief.branch.len() + 8 * LABEL_BYTES;
     lists + next + header
 }
 
@@ -254,6 +255,7 @@ fn bytes(brief: &SessionBrief) -> usize {
 /// lines shows something of each list.
 const LABEL_COLUMNS: usize = 15;
 
+/// Writes the lists of a brief.
 fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
     for row in brief_rows(brief) {
         if row.parts.is_empty() {

@@ -12,10 +12,9 @@ pub struct CheckpointListReport {
     /// The session of the checkpoints; null for a list over all sessions.
     pub session: Option<String>,
     pub checkpoints: Vec<CheckpointListItem>,
-    /// How many checkpoints were left out among these, because their messages say only that time
-    /// had passed.
+    /// How many checkpoints were left out because their messages say only that time had passed.
     pub unnamed: usize,
-    /// Whether options can have left out others.
+    /// Whether an option may have excluded checkpoints.
     #[serde(skip)]
     pub filtered: bool,
 }
@@ -31,6 +30,7 @@ impl CheckpointListReport {
     }
 }
 
+/// A checkpoint of the list.
 #[derive(Debug, Serialize)]
 pub struct CheckpointListItem {
     #[serde(flatten)]
@@ -60,7 +60,7 @@ impl Report for CheckpointListReport {
         for CheckpointListItem { checkpoint, session } in &self.checkpoints {
             let mut row = cells![
                 Id: format!("#{}", checkpoint.sequence), screen.column_time(checkpoint.time),
-                &checkpoint.message, own_tags(&checkpoint.made), Dim: trigger(checkpoint.trigger),
+                &checkpoint.message, own_tags(&checkpoint.made), Dim: trigger_word(checkpoint.trigger),
                 &checkpoint.branch,
             ];
             row.extend(session.as_ref().map(TableCell::plain));
@@ -80,8 +80,8 @@ fn own_tags(checkpoint: &MadeCheckpoint) -> String {
     own.collect::<Vec<_>>().join(",")
 }
 
-/// Returns the short name of a trigger. The message of the checkpoint names the event.
-const fn trigger(trigger: CheckpointTrigger) -> &'static str {
+/// Returns a word for a trigger. It does not name the event: the message of the checkpoint does.
+const fn trigger_word(trigger: CheckpointTrigger) -> &'static str {
     match trigger {
         CheckpointTrigger::Manual => "manual",
         CheckpointTrigger::Scheduled => "scheduled",

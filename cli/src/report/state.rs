@@ -247,6 +247,7 @@ impl StateDocument {
     }
 }
 
+/// The state at a moment, to be written to a screen: its brief, or the entities of some kinds.
 #[derive(Debug)]
 pub struct StateScreen {
     pub brief: BriefScreen,

@@ -20,8 +20,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How many changes a preview lists.
-const CHANGES: usize = 30;
+/// The maximum number of changes that a preview lists.
+const MAX_CHANGES: usize = 30;
 /// The name of the question, and of its one field.
 const QUESTION: &str = "confirm";
 
@@ -79,11 +79,11 @@ pub(in crate::mcp) struct RestoreAnswer {
 /// Whether the user has agreed to the restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RestoreConsent {
-    /// Yes, to exactly these changes.
+    /// The user agreed to exactly these changes.
     Given,
-    /// No.
+    /// The user refused.
     Refused,
-    /// None, or a yes to other changes.
+    /// The user has not answered, or agreed to other changes.
     Open,
 }
 
@@ -134,8 +134,8 @@ fn answer(
     confirm_token: Option<String>,
     next: &str,
 ) -> ToolAnswer<RestoreAnswer> {
-    let omitted = report.changes.len().saturating_sub(CHANGES);
-    let changes = report.changes.into_iter().take(CHANGES).map(ChangeRow::from).collect();
+    let omitted = report.changes.len().saturating_sub(MAX_CHANGES);
+    let changes = report.changes.into_iter().take(MAX_CHANGES).map(ChangeRow::from).collect();
     let uri = resource::timeline(&report.session);
     let found = RestoreAnswer {
         place: AnswerPlace { session: report.session, chosen_by: request.chosen_by },
@@ -158,7 +158,7 @@ fn answer(
 }
 
 /// Returns the token of a preview: a hash of the session, its current revision and the revision to
-/// restore. It is another one after a write of claims, which shows that the preview is out of date.
+/// restore. Any write of claims changes the token, which shows that the preview is out of date.
 fn token(session: &Session, point: &ResolvedMoment) -> Result<String, CommandError> {
     let mut hash = blake3::Hasher::new();
     hash.update(session.summary()?.info.id.to_string().as_bytes());
@@ -172,6 +172,7 @@ fn token(session: &Session, point: &ResolvedMoment) -> Result<String, CommandErr
     Ok(hash.finalize().to_hex()[..16].to_owned())
 }
 
+/// Decides from the request whether the user has agreed to the restore with this token.
 fn consent(given: &RestoreArguments, client: &McpClient, token: &str) -> RestoreConsent {
     if given.confirm.as_deref() == Some(token) {
         return RestoreConsent::Given;
@@ -195,6 +196,7 @@ fn can_ask(client: &McpClient) -> bool {
     client.may_be_asked && capabilities.is_some_and(|client| client.elicitation.is_some())
 }
 
+/// Makes the question that asks the user for consent.
 fn question(
     report: &CheckpointRestoreReport,
     token: &str,

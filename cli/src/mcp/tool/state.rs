@@ -132,7 +132,7 @@ impl McpTool for StateArguments {
         let question = (&self.at, &words, &self.id, self.full, self.as_recorded, &self.session);
         if let Some(cursor) = &self.cursor {
             let after: StateRowKey = cursor::decode(&question, cursor)?;
-            known.retain(|known| key(known) > after);
+            known.retain(|known| row_key(known) > after);
         }
         let limit = self.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);
         let (length, bytes) = if self.full {
@@ -143,7 +143,8 @@ impl McpTool for StateArguments {
         let mut texts = reading.texts(length);
         let rows = known.iter().map(|known| stored_entity(known, &mut texts, bytes));
         let (entries, more) = page(rows, limit)?;
-        let next_cursor = more.then(|| cursor::encode(&question, &key(&known[entries.len() - 1])));
+        let next_cursor =
+            more.then(|| cursor::encode(&question, &row_key(&known[entries.len() - 1])));
         let session = session_name(&reading.session)?;
         // An entity that was requested by its id gets a link; links for a whole page would repeat
         // the rows.
@@ -165,12 +166,14 @@ impl McpTool for StateArguments {
     }
 }
 
-fn key(known: &KnownEntity) -> StateRowKey {
+fn row_key(known: &KnownEntity) -> StateRowKey {
     (known.kind() as u8, known.at().as_micros(), known.id().to_owned())
 }
 
+/// Entities in the order of their rows, and how many there are of each kind.
 type CountedEntities = (Vec<KnownEntity>, BTreeMap<&'static str, usize>);
 
+/// Lists and counts all entities of these kinds.
 fn count_and_list(state: &StateAt, kinds: &[Kind]) -> Result<CountedEntities, CommandError> {
     let (mut all, mut counts) = (Vec::new(), BTreeMap::new());
     for kind in kinds {
@@ -180,7 +183,7 @@ fn count_and_list(state: &StateAt, kinds: &[Kind]) -> Result<CountedEntities, Co
         }
         all.extend(known);
     }
-    all.sort_by_cached_key(key);
+    all.sort_by_cached_key(row_key);
     Ok((all, counts))
 }
 
