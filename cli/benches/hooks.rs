@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// How many bytes of a transcript are new at each call.
 const NEW_BYTES: usize = 200 << 10;
-/// The number of files in a checkout.
+/// The number of files in the git repository.
 const FILES: usize = 500;
 
 fn main() {
@@ -36,17 +36,19 @@ fn main() {
 /// A project with a store and optionally a git repository, and a transcript next to it.
 struct Bench {
     root: tempfile::TempDir,
-    lines: u64,
+    /// The number of commands in the transcript.
+    commands: u64,
+    /// The length of the conversation.
     seconds: i64,
 }
 
 impl Bench {
     fn new(with_git: bool) -> Self {
-        let bench = Self { root: tempfile::tempdir().unwrap(), lines: 0, seconds: 0 };
+        let bench = Self { root: tempfile::tempdir().unwrap(), commands: 0, seconds: 0 };
         fs::create_dir(bench.project()).unwrap();
         fs::write(bench.transcript(), "").unwrap();
         if with_git {
-            bench.make_checkout();
+            bench.make_repository();
         }
         let made = bench.forge(&["init"]).stdout(Stdio::null()).status().unwrap();
         assert!(made.success());
@@ -61,7 +63,8 @@ impl Bench {
         self.root.path().join("transcript.jsonl")
     }
 
-    fn make_checkout(&self) {
+    /// Commits [`FILES`] files, and then changes three of them.
+    fn make_repository(&self) {
         for file in 0..FILES {
             let folder = self.project().join(format!("src/part{}", file % 20));
             fs::create_dir_all(&folder).unwrap();
@@ -94,17 +97,17 @@ impl Bench {
     fn grow(&mut self, bytes: usize) {
         let mut text = String::with_capacity(bytes + 4096);
         while text.len() < bytes {
-            self.exchange(&mut text);
+            self.add_command(&mut text);
         }
         let mut file = OpenOptions::new().append(true).open(self.transcript()).unwrap();
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Adds a command with an output of about 2 kB, and a message about it.
-    fn exchange(&mut self, text: &mut String) {
-        self.lines += 1;
+    /// Adds a message about a command, and the command with an output of about 2 kB.
+    fn add_command(&mut self, text: &mut String) {
+        self.commands += 1;
         self.seconds += 2;
-        let number = self.lines;
+        let number = self.commands;
         let at = self.now();
         let mut random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut output = String::new();
@@ -165,6 +168,7 @@ impl Bench {
     }
 }
 
+/// Measures the hook before a compaction.
 fn pre_compact(megabytes: usize, with_git: bool, runs: usize) {
     let mut bench = Bench::new(with_git);
     bench.grow((megabytes << 20).saturating_sub(NEW_BYTES));
@@ -180,12 +184,13 @@ fn pre_compact(megabytes: usize, with_git: bool, runs: usize) {
         json!({
             "figure": "pre_compact", "transcript_mb": megabytes, "new_kb": NEW_BYTES >> 10,
             "files_in_git": if with_git { FILES } else { 0 }, "runs": runs,
-            "p50_ms": share(&mut whole, 50), "p90_ms": share(&mut whole, 90),
-            "git_p50_ms": share(&mut git, 50), "store_mb": bytes_below(&bench.project().join(".forge")) >> 20,
+            "p50_ms": percentile_ms(&mut whole, 50), "p90_ms": percentile_ms(&mut whole, 90),
+            "git_p50_ms": percentile_ms(&mut git, 50), "store_mb": bytes_below(&bench.project().join(".forge")) >> 20,
         })
     );
 }
 
+/// Measures the hook after a tool call.
 fn tool_use(runs: usize) {
     let mut bench = Bench::new(true);
     bench.grow(4 << 20);
@@ -204,11 +209,12 @@ fn tool_use(runs: usize) {
         "{}",
         json!({
             "figure": "tool_use", "runs": runs,
-            "p50_ms": share(&mut whole, 50), "p99_ms": share(&mut whole, 99),
+            "p50_ms": percentile_ms(&mut whole, 50), "p99_ms": percentile_ms(&mut whole, 99),
         })
     );
 }
 
+/// Measures the hook that hands back what was known before a compaction.
 fn hand_back(runs: usize) {
     let mut bench = Bench::new(false);
     bench.grow(4 << 20);
@@ -223,14 +229,14 @@ fn hand_back(runs: usize) {
         "{}",
         json!({
             "figure": "hand_back", "transcript_mb": 4, "runs": runs,
-            "p50_ms": share(&mut whole, 50), "p90_ms": share(&mut whole, 90),
+            "p50_ms": percentile_ms(&mut whole, 50), "p90_ms": percentile_ms(&mut whole, 90),
         })
     );
 }
 
 /// Returns a percentile of these microseconds, in milliseconds. It is null if there are no values.
 #[expect(clippy::cast_precision_loss, reason = "no call takes hours")]
-fn share(micros: &mut [u64], percent: usize) -> Value {
+fn percentile_ms(micros: &mut [u64], percent: usize) -> Value {
     micros.sort_unstable();
     let place = (micros.len() * percent / 100).min(micros.len().saturating_sub(1));
     micros.get(place).map_or(Value::Null, |micros| (*micros as f64 / 1e3).into())

@@ -9,9 +9,9 @@ use unicode_width::UnicodeWidthStr;
 
 /// The space between two columns.
 const GUTTER: usize = 2;
-/// The minimum width of a shortened column.
+/// The minimum width of a column that is not flexible, once it is shortened.
 const MIN_COLUMN: usize = 6;
-/// The minimum width of the flexible column.
+/// The minimum width of a flexible column, once it is shortened.
 const MIN_FLEXIBLE: usize = 12;
 
 /// A text in a table.
@@ -58,7 +58,9 @@ pub(crate) use cells;
 pub struct TextTable {
     titles: Vec<TableCell>,
     rows: Vec<Vec<TableCell>>,
+    /// The columns that are aligned to the right.
     right: Vec<usize>,
+    /// The columns that are shortened before the others.
     flexible: Vec<usize>,
 }
 
@@ -103,16 +105,18 @@ impl TextTable {
         let Some(screen) = screen else { return widths };
         let last = [widths.len().saturating_sub(1)];
         let flexible = if self.flexible.is_empty() { &last } else { self.flexible.as_slice() };
-        let least = |column: usize, width: usize| {
+        let minimum = |column: usize, width: usize| {
             width.min(if flexible.contains(&column) { MIN_FLEXIBLE } else { MIN_COLUMN })
         };
         let room = |widths: &[usize]| {
             let shown = widths.iter().filter(|width| **width > 0).count();
             screen.saturating_sub(GUTTER * shown.saturating_sub(1))
         };
+        // Columns are omitted from the right until the minimum widths of the rest fit. The first
+        // column and the flexible columns stay.
         for column in (1..widths.len()).rev().filter(|column| !flexible.contains(column)) {
             let needed: usize =
-                widths.iter().enumerate().map(|(at, width)| least(at, *width)).sum();
+                widths.iter().enumerate().map(|(at, width)| minimum(at, *width)).sum();
             if needed <= room(&widths) {
                 break;
             }
@@ -120,6 +124,7 @@ impl TextTable {
                 *width = 0;
             }
         }
+        // The widest flexible column is shortened, one place at a time.
         let mut over = widths.iter().sum::<usize>().saturating_sub(room(&widths));
         while over > 0 {
             let widest = flexible.iter().filter_map(|column| widths.get(*column)).max().copied();
@@ -130,9 +135,10 @@ impl TextTable {
                 over -= 1;
             }
         }
+        // If that is not enough, all columns are shortened, from the right.
         for column in (0..widths.len()).rev() {
             if let Some(width) = widths.get_mut(column) {
-                let less = (*width - least(column, *width)).min(over);
+                let less = (*width - minimum(column, *width)).min(over);
                 *width -= less;
                 over -= less;
             }
@@ -145,6 +151,7 @@ impl TextTable {
 pub(super) fn draw(table: &TextTable, screen: Option<usize>, colored: bool, to: &mut String) {
     let widths = table.widths(screen);
     for row in table.all_rows() {
+        // How many blanks precede the next text. They are written with it, so none end a line.
         let mut blanks = 0;
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
             if *width == 0 {
