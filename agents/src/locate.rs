@@ -33,7 +33,8 @@ pub fn codex_rollouts(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Trans
         for path in folder_entries(&folder)?.iter().map(DirEntry::path) {
             if path.is_dir() {
                 folders.push(path);
-            } else if is_rollout(&path) && began_in(&path).is_some_and(|cwd| is_in(&cwd, projects))
+            } else if is_whole_rollout(&path)
+                && directory_of_rollout(&path).is_some_and(|cwd| is_in_project(&cwd, projects))
             {
                 found.extend(transcript_at(path, false));
             }
@@ -42,8 +43,9 @@ pub fn codex_rollouts(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Trans
     Ok(oldest_first(found))
 }
 
-/// Whether a file is a rollout. A compressed one next to its original is still being written.
-fn is_rollout(path: &Path) -> bool {
+/// Whether a file is a complete rollout. A compressed rollout next to its original is still being
+/// written.
+fn is_whole_rollout(path: &Path) -> bool {
     if is_named(path, "rollout-", "jsonl") {
         return true;
     }
@@ -52,14 +54,14 @@ fn is_rollout(path: &Path) -> bool {
 }
 
 /// Whether a directory is one of these or is below one, as written or with its links resolved.
-fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
+fn is_in_project(directory: &Path, projects: &[PathBuf]) -> bool {
     let within = |it: &Path| projects.iter().any(|project| it.starts_with(project));
     within(directory) || fs::canonicalize(directory).is_ok_and(|it| within(&it))
 }
 
 /// Returns the name that a person gave to a session of Codex with `/rename`. No line of a rollout
-/// has it: Codex appends it to a file of its own directory. That is the directory around the
-/// rollout, or else `home`.
+/// has it: Codex appends it to a list of names in its own directory. This is one of the directories
+/// around the rollout, or else `home`.
 #[must_use]
 pub fn codex_session_name(rollout: &Path, home: Option<&Path>, id: &str) -> Option<String> {
     let rollout = fs::canonicalize(rollout).unwrap_or_default();
@@ -100,7 +102,7 @@ pub fn gemini_recordings(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Tr
         let root = fs::read_to_string(folder.join(".project_root")).unwrap_or_default();
         let belongs = match root.trim() {
             "" => projects.iter().any(|it| folder.ends_with(sha256(it))),
-            root => is_in(Path::new(root), projects),
+            root => is_in_project(Path::new(root), projects),
         };
         if !belongs {
             continue;
@@ -127,7 +129,7 @@ fn is_named(path: &Path, begin: &str, extension: &str) -> bool {
 
 /// Returns the directory that a rollout's first line names. The line contains Codex's instructions
 /// and may be long, so it is read only up to the directory.
-fn began_in(path: &Path) -> Option<PathBuf> {
+fn directory_of_rollout(path: &Path) -> Option<PathBuf> {
     let file = plain_file::open(path).ok()?;
     let bytes: Box<dyn Read> = if path.extension() == Some(OsStr::new("zst")) {
         Box::new(zstd::stream::read::Decoder::new(file).ok()?)
@@ -146,7 +148,7 @@ fn began_in(path: &Path) -> Option<PathBuf> {
     cwd.map(|cwd| cwd.to_str().map(path_from_url).map_or(cwd, PathBuf::from))
 }
 
-/// Searches for the text under these names, each inside the one before, and stops there.
+/// Searches nested objects for the text at a path of field names, and stops there.
 struct NestedFieldSeed<'n, 'f> {
     names: &'n [&'n str],
     found: &'f mut Option<PathBuf>,

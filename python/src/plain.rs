@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyTzInfo};
 use std::convert::Infallible;
 
-/// A value to convert to Python. It can be made without the GIL.
+/// A value to be converted to Python. Making it does not need the GIL.
 pub(crate) enum PlainValue {
     None,
     Bool(bool),
@@ -44,6 +44,7 @@ macro_rules! plain_map {
 }
 pub(crate) use plain_map;
 
+/// Implements `From` for [`PlainValue`] by a function for each type.
 macro_rules! plain_from {
     ($($from:ty => $make:expr;)*) => {
         $(impl From<$from> for PlainValue {
@@ -151,7 +152,7 @@ pub(crate) fn checkpoint_fields(checkpoint: Checkpoint, branch: String) -> Plain
 /// Reads the time of an aware `datetime`.
 ///
 /// # Errors
-/// Invalid if it is no `datetime`, or naive: without a time zone, the moment is not known.
+/// Invalid if it is no `datetime`, or is naive: without a time zone, its time is not known.
 pub(crate) fn time_from(value: &Bound<'_, PyAny>) -> PyResult<Timestamp> {
     let py = value.py();
     if !value.hasattr("astimezone")? {
@@ -210,6 +211,7 @@ pub(crate) fn scalar_from(
 /// The maximum depth of a nested value.
 const MAX_DEPTH: usize = 100;
 
+/// Reads a value of a field. `depth` is the number of lists and dictionaries around it.
 fn value_from(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<Value> {
     let py = value.py();
     let refuse = |what: &str| {

@@ -8,8 +8,8 @@ use forge_store::model::{FieldMap, Kind, Value};
 use std::borrow::Cow;
 
 impl PieceBuilder<'_> {
-    /// Reads everything but the message in a user line: a prompt, the ends of background tasks, and
-    /// a change of the permission mode.
+    /// Reads everything in a user line except its message: a prompt, the ends of background tasks,
+    /// and a change of the permission mode.
     pub(super) fn user(&mut self, line: &ClaudeLine<'_>, spoken: &SpokenLine<'_>) {
         self.mode(line, spoken.uuid);
         let results = spoken.content.blocks().iter().any(|block| block.kind.is("tool_result"));
@@ -77,6 +77,7 @@ impl PieceBuilder<'_> {
     }
 }
 
+/// Returns the fields of a prompt's fact; `pointer` leads to the content that holds its words.
 pub(super) fn prompt_fields(
     context: &LineContext,
     words: &TypedText<'_>,
@@ -100,7 +101,7 @@ pub(super) fn prompt_fields(
     ])
 }
 
-/// Returns the arguments of a slash command. They may quote their own tag.
+/// Returns the arguments of a slash command. The arguments may quote their own tag.
 fn arguments(text: &str) -> Option<&str> {
     let (opening, closing) = ("<command-args>", "</command-args>");
     let rest = text.get(text.find(opening)?..)?;
