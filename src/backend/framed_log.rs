@@ -1,7 +1,7 @@
 //! A [`WriteAheadLog`] whose frames are rows of a [`FrameTable`].
 //!
-//! A frame has the same bytes as in a journal: it names its position and the hash of the frame
-//! before it, and has the store's seal. An append compares the end of the log and inserts the
+//! A frame has the same bytes as in a journal of files: it names its position and the hash of the
+//! frame before it, and has the store's seal. An append compares the end of the log and inserts the
 //! frames in one statement. If another writer was faster, the record is built again, to follow the
 //! new ones. After three such attempts the writer takes a lock, so that no writer waits forever.
 
@@ -30,7 +30,7 @@ struct KnownEnds {
     witnessed: Option<SyncMark>,
 }
 
-/// A log in a database.
+/// The journal of a store in a database.
 pub struct FramedLog {
     table: Box<dyn FrameTable>,
     seals: SealMode,
@@ -91,7 +91,7 @@ impl FramedLog {
             let known = self.known_ends()?;
             let rows = self.table.read(from, READ_BYTES)?;
             let head = rows.head;
-            from = self.open(from, READ_BYTES, known, rows)?.end;
+            from = self.open_rows(from, READ_BYTES, known, rows)?.end;
             if from == head.end {
                 return Ok(SyncMark { position: head.end, hash: head.hash });
             }
@@ -124,13 +124,14 @@ impl FramedLog {
         }
     }
 
+    /// Returns the end of the log in the witness, if there is one.
     fn witness_mark(&self) -> Result<Option<SyncMark>, Error> {
         self.witness.as_ref().map_or(Ok(None), JournalWitness::read)
     }
 
     /// Checks rows that were read from `from` on, with a limit of `limit` bytes, and opens their
     /// frames. `known` are the ends that were known before the read.
-    fn open(
+    fn open_rows(
         &self,
         from: LogPosition,
         limit: u64,
@@ -262,7 +263,7 @@ impl FramedLog {
         let known = self.known_ends()?;
         let rows = self.table.read(from, u64::MAX)?;
         let hash = rows.head.hash;
-        Ok((self.open(from, u64::MAX, known, rows)?, hash))
+        Ok((self.open_rows(from, u64::MAX, known, rows)?, hash))
     }
 
     /// Appends frames if the log still ends at `end` with this hash; returns `false` if it does
@@ -324,6 +325,7 @@ impl FramedLog {
         Ok(is_there)
     }
 
+    /// Counts an append, and records the end of the log after it.
     fn note_appended(&self, frames: &[FrameRow]) {
         self.appends.fetch_add(1, Ordering::Relaxed);
         if let Some(last) = frames.last() {
@@ -331,7 +333,7 @@ impl FramedLog {
         }
     }
 
-    /// Appends the record that `build` returns, under the lock. `None`: `build` returned none.
+    /// Appends the record that `build` returns, under the lock. Returns `None` if it returns none.
     fn append_locked(
         &self,
         mut from: LogPosition,
@@ -344,7 +346,7 @@ impl FramedLog {
             let known = self.known_ends()?;
             let rows = locked.read(from, u64::MAX)?;
             let previous = rows.head.hash;
-            let tail = self.open(from, u64::MAX, known, rows)?;
+            let tail = self.open_rows(from, u64::MAX, known, rows)?;
             let Some(payload) = build(&tail) else { return Ok(None) };
             let frames = self.frames_after(tail.end, previous, &[payload], begins_segment)?;
             match locked.append(&frames) {
@@ -392,7 +394,7 @@ impl WriteAheadLog for FramedLog {
     fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
         tracing::trace!(target: CALLS, call = "read");
         let known = self.known_ends()?;
-        self.open(from, limit, known, self.table.read(from, limit)?)
+        self.open_rows(from, limit, known, self.table.read(from, limit)?)
     }
 
     fn read_after_index(
@@ -403,7 +405,7 @@ impl WriteAheadLog for FramedLog {
         tracing::trace!(target: CALLS, call = "read");
         let known = self.known_ends()?;
         let (position, rows) = self.table.read_after_index(limit)?;
-        Ok((position, self.open(position, limit, known, rows)))
+        Ok((position, self.open_rows(position, limit, known, rows)))
     }
 
     fn append(
