@@ -6,8 +6,8 @@ use forge_store::backend::WriteAheadLog;
 use forge_store::backend::journal::Journal;
 use forge_store::diff;
 use forge_store::format::{
-    Delta, DeltaChange, DeltaSide, ObjectKind, StateChunk, decode_entry, encode_entry, encode_key,
-    entry_hash, open, seal,
+    Delta, DeltaChange, DeltaSide, ObjectKind, StateChunk, decode_entry, decode_object,
+    encode_entry, encode_key, encode_object, entry_hash,
 };
 use forge_store::model::{ClaimEntry, Key, Kind, StateDigest, Timestamp, Value, claim};
 use forge_store::store::{
@@ -60,26 +60,26 @@ fn formats(c: &mut Criterion) {
     });
     let delta = Delta { changes: changes.collect() };
     let content = delta.encode([7; 16]);
-    let (_, sealed) = seal(ObjectKind::Delta, &content);
+    let (_, encoded) = encode_object(ObjectKind::Delta, &content);
     let mut group = c.benchmark_group("format");
     group.throughput(Throughput::Bytes(content.len() as u64));
     group.bench_function("encode a delta", |b| b.iter(|| black_box(&delta).encode([7; 16])));
     group.bench_function("scan a delta", |b| b.iter(|| Delta::scan(black_box(&content))));
-    group.bench_function("seal a delta", |b| {
-        b.iter(|| seal(ObjectKind::Delta, black_box(&content)));
+    group.bench_function("encode a delta", |b| {
+        b.iter(|| encode_object(ObjectKind::Delta, black_box(&content)));
     });
-    group.bench_function("open a delta", |b| {
-        b.iter(|| open(ObjectKind::Delta, black_box(&sealed)).expect("it opens"));
+    group.bench_function("decode a delta", |b| {
+        b.iter(|| decode_object(ObjectKind::Delta, black_box(&encoded)).expect("it opens"));
     });
     let mut chunk = StateChunk::default();
     for place in 0..200 {
         chunk.push(&encode_key(&claim(place, 0).0), &encode_entry(&entry(place, 0).1));
     }
     let content = chunk.encode();
-    let (_, sealed) = seal(ObjectKind::Chunk, &content);
+    let (_, encoded) = encode_object(ObjectKind::Chunk, &content);
     group.throughput(Throughput::Bytes(content.len() as u64));
-    group.bench_function("open a chunk", |b| {
-        b.iter(|| open(ObjectKind::Chunk, black_box(&sealed)).expect("it opens"));
+    group.bench_function("decode a chunk", |b| {
+        b.iter(|| decode_object(ObjectKind::Chunk, black_box(&encoded)).expect("it opens"));
     });
     group.bench_function("scan a chunk", |b| b.iter(|| StateChunk::decode(black_box(&content))));
     group.finish();

@@ -8,8 +8,8 @@ use forge_store::format::{
     BookmarkRow, CheckpointRow, CompressionEffort, Delta, DeltaSide, DeltaSideRange, FactPage,
     FactRow, FormatMarker, KeyframeRow, ObjectKind, OperationRow, Record, RevisionBody,
     RevisionHeader, RevisionRow, SegmentRow, SequenceRow, SpoolEntry, StateChunk, decode_entry,
-    decode_key, encode_entry, encode_key, open, open_with_prefix, seal, seal_with_prefix,
-    sealed_id,
+    decode_key, decode_object, decode_object_with_prefix, encode_entry, encode_key, encode_object,
+    encode_object_with_prefix, object_id,
 };
 use forge_store::model::{PackId, RemoteId, SessionId};
 
@@ -44,7 +44,7 @@ pub fn record(data: &[u8]) {
 const KINDS: [ObjectKind; 4] =
     [ObjectKind::Delta, ObjectKind::Chunk, ObjectKind::Page, ObjectKind::Blob];
 
-/// Stored objects: these bytes are opened as an object, or sealed as one, with or without a prefix.
+/// Stored objects: these bytes are opened as an object, or encoded as one, with or without a prefix.
 pub fn object(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else { return };
     let kind = KINDS[usize::from(*which) % 4];
@@ -52,20 +52,21 @@ pub fn object(data: &[u8]) {
     match which / 4 % 4 {
         0 => {
             for kind in KINDS {
-                if let Ok(content) = open(kind, bytes) {
-                    assert_eq!(sealed_id(bytes), Ok(seal(kind, &content).0));
+                if let Ok(content) = decode_object(kind, bytes) {
+                    assert_eq!(object_id(bytes), Ok(encode_object(kind, &content).0));
                 }
             }
         }
-        1 => drop(open_with_prefix(kind, prefix, content)),
+        1 => drop(decode_object_with_prefix(kind, prefix, content)),
         2 => {
-            let (id, sealed) = seal(kind, bytes);
-            assert_eq!(open(kind, &sealed).as_deref(), Ok(bytes));
-            assert_eq!(sealed_id(&sealed), Ok(id));
+            let (id, encoded) = encode_object(kind, bytes);
+            assert_eq!(decode_object(kind, &encoded).as_deref(), Ok(bytes));
+            assert_eq!(object_id(&encoded), Ok(id));
         }
         _ => {
-            let (_, sealed) = seal_with_prefix(kind, prefix, content, CompressionEffort::Quick);
-            assert_eq!(open_with_prefix(kind, prefix, &sealed).as_deref(), Ok(content));
+            let (_, encoded) =
+                encode_object_with_prefix(kind, prefix, content, CompressionEffort::Quick);
+            assert_eq!(decode_object_with_prefix(kind, prefix, &encoded).as_deref(), Ok(content));
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::backend::{LogPosition, ScanDirection, Snapshot, locked};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    CompressionEffort, ObjectKind, RecordBytes, RecordChange, SegmentRow, open_with_prefix,
-    seal_with_prefix,
+    CompressionEffort, ObjectKind, RecordBytes, RecordChange, SegmentRow,
+    decode_object_with_prefix, encode_object_with_prefix,
 };
 use crate::model::SessionNumber;
 use std::sync::{Arc, Mutex};
@@ -27,18 +27,18 @@ const PREFIX_BYTES: usize = 2 << 20;
 /// middle need not start at the beginning of the blob.
 pub(crate) const RESTART_BYTES: u64 = 8 << 20;
 
-/// A sealed segment that is not assigned to a blob yet.
+/// An encoded segment that is not assigned to a blob yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlobSegment {
     offset: u64,
     prefix: u64,
-    sealed: Vec<u8>,
+    encoded: Vec<u8>,
 }
 
 impl BlobSegment {
     /// Turns the segment into the change that adds it to a blob.
     fn into_change(self, session: SessionNumber, blob: &str) -> RecordChange {
-        let (blob, object) = (blob.to_owned(), RecordBytes(self.sealed));
+        let (blob, object) = (blob.to_owned(), RecordBytes(self.encoded));
         RecordChange::Segment { session, blob, offset: self.offset, prefix: self.prefix, object }
     }
 }
@@ -65,14 +65,14 @@ pub(crate) fn segments(
     let window = [before, content].concat();
     let parts = parts(offset, before.len(), &window);
     // On all cores: the prefix of each segment is known before any of them is compressed.
-    changes(session, blob, parallel::map(&parts, 2, BlobSegmentDraft::seal))
+    changes(session, blob, parallel::map(&parts, 2, BlobSegmentDraft::encode))
 }
 
 /// Compresses `content`, the beginning of a blob, as segments while `work` runs. Returns the
 /// segments and the result of `work`.
 pub(crate) fn segments_while<T>(content: &[u8], work: impl FnOnce() -> T) -> (Vec<BlobSegment>, T) {
     let parts = parts(0, 0, content);
-    parallel::map_while(&parts, usize::MAX, BlobSegmentDraft::seal, work)
+    parallel::map_while(&parts, usize::MAX, BlobSegmentDraft::encode, work)
 }
 
 /// Cuts the bytes of `window` after its first `before` bytes into segments. The blob has `offset`
@@ -114,9 +114,10 @@ struct BlobSegmentDraft<'a> {
 }
 
 impl BlobSegmentDraft<'_> {
-    fn seal(&self) -> BlobSegment {
-        let (_, sealed) = seal_with_prefix(ObjectKind::Blob, self.prefix, self.part, self.effort);
-        BlobSegment { offset: self.offset, prefix: self.prefix.len() as u64, sealed }
+    fn encode(&self) -> BlobSegment {
+        let (_, encoded) =
+            encode_object_with_prefix(ObjectKind::Blob, self.prefix, self.part, self.effort);
+        BlobSegment { offset: self.offset, prefix: self.prefix.len() as u64, encoded }
     }
 }
 
@@ -166,8 +167,8 @@ impl CachedBlob {
                 .and_then(|length| usize::try_from(length).ok())
                 .and_then(|length| self.content.get(self.content.len().checked_sub(length)?..))
                 .ok_or_else(|| Error::missing(format!("the beginning of the blob '{blob}'")))?;
-            let sealed = object::sealed(view, row.object)?;
-            let part = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
+            let encoded = object::encoded(view, row.object)?;
+            let part = decode_object_with_prefix(ObjectKind::Blob, prefix, &encoded)
                 .map_err(Error::corrupt(format_args!("the blob '{blob}' at {at}")))?;
             if part.is_empty() {
                 break;
@@ -226,12 +227,12 @@ pub(crate) fn segment_content(
     row: &SegmentRow,
     before: &[u8],
 ) -> Result<Vec<u8>> {
-    let sealed = object::sealed(view, row.object)?;
+    let encoded = object::encoded(view, row.object)?;
     let from = usize::try_from(row.prefix).ok();
     let from = from.and_then(|prefix| before.len().checked_sub(prefix));
     let prefix = from.and_then(|from| before.get(from..));
     let prefix = prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
-    open_with_prefix(ObjectKind::Blob, prefix, &sealed)
+    decode_object_with_prefix(ObjectKind::Blob, prefix, &encoded)
         .map_err(Error::corrupt(format_args!("the object number {}", row.object)))
 }
 
@@ -242,7 +243,7 @@ pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &s
         let row =
             SegmentRow::decode(&row).map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
         if object::is_object_number(row.object) {
-            bytes += object::sealed(view, row.object)?.len() as u64;
+            bytes += object::encoded(view, row.object)?.len() as u64;
         }
     }
     Ok(bytes)

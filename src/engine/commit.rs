@@ -13,7 +13,7 @@ use crate::backend::{
     self, AppendedRecord, Cipher, LogPosition, LogTail, SealMode, ThreadTurn, locked,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, sealed_id};
+use crate::format::{DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, object_id};
 use crate::model::Operation;
 use crate::redact::Redactor;
 use serde::Serialize;
@@ -460,7 +460,7 @@ impl Engine {
     /// Pre-writes the object of an inline part, and replaces the part by the object's id.
     fn prewrite(&self, operation: &Operation, part: &mut DeltaPart) -> Result<()> {
         if let DeltaPart::Inline(bytes) = part {
-            let id = sealed_id(&bytes.0).map_err(Error::corrupt("an object just made"))?;
+            let id = object_id(&bytes.0).map_err(Error::corrupt("an object just made"))?;
             let object = RecordBytes(std::mem::take(&mut bytes.0));
             self.append_alone(operation, RecordChange::Object { object })?;
             *part = DeltaPart::Named(id);

@@ -1,10 +1,10 @@
-//! Seals the changes of a revision as the parts of its delta, and large values as objects.
+//! Encodes the changes of a revision as the parts of its delta, and large values as objects.
 
 use super::encoded_change::EncodedChange;
 use crate::error::{Error, Result};
 use crate::format::{
     Delta, DeltaChange, DeltaPart, DeltaSide, EntryBytes, ObjectKind, Record, RecordBytes,
-    RecordChange, RevisionHeader, compress_sealed, seal, seal_raw,
+    RecordChange, RevisionHeader, compress_object, encode_object, encode_object_raw,
 };
 use crate::model::ObjectId;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) fn is_delta_lost(header: &RevisionHeader, delta: &[DeltaPart]) -> boo
 /// The large values of a delta, its parts, and the id that the header names.
 pub(super) type SealedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);
 
-pub(super) fn seal_delta(
+pub(super) fn encode_delta(
     delta: &[EncodedChange],
     salt: &mut dyn FnMut() -> Result<[u8; 16]>,
 ) -> Result<SealedDelta> {
@@ -47,12 +47,12 @@ pub(super) fn seal_delta(
         old: side(old.as_ref()),
         new: side(new.as_ref().map(|new| &new.entry)),
     });
-    let (ids, parts) = seal_pieces(changes, salt)?;
+    let (ids, parts) = encode_pieces(changes, salt)?;
     Ok((blobs, parts, list_id(&ids)))
 }
 
-/// Seals changes in key order as delta parts of limited size. Returns their ids and the parts.
-pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
+/// Encodes changes in key order as delta parts of limited size. Returns their ids and the parts.
+pub(crate) fn encode_pieces<K: AsRef<[u8]>>(
     changes: impl Iterator<Item = DeltaChange<K>>,
     salt: &mut dyn FnMut() -> Result<[u8; 16]>,
 ) -> Result<(Vec<ObjectId>, Vec<DeltaPart>)> {
@@ -74,13 +74,13 @@ pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
         let content = piece.encode(salt()?);
         // Compressing a small delta takes longer than the rest of a commit to a disk, so the
         // applier does that.
-        let (id, sealed) = if alone && content.len() <= MAX_RAW_BYTES {
-            seal_raw(ObjectKind::Delta, &content)
+        let (id, encoded) = if alone && content.len() <= MAX_RAW_BYTES {
+            encode_object_raw(ObjectKind::Delta, &content)
         } else {
-            seal(ObjectKind::Delta, &content)
+            encode_object(ObjectKind::Delta, &content)
         };
         ids.push(id);
-        parts.push(DeltaPart::Inline(RecordBytes(sealed)));
+        parts.push(DeltaPart::Inline(RecordBytes(encoded)));
     }
     Ok((ids, parts))
 }
@@ -89,16 +89,16 @@ pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
 pub(super) fn compressed(record: &Record) -> Result<Option<Record>> {
     let mut smaller: Option<Record> = None;
     for (place, change) in record.changes.iter().enumerate() {
-        for (part, sealed) in inline_parts(change) {
-            let Some(bytes) = compress_sealed(sealed).map_err(Error::corrupt("a delta"))? else {
+        for (part, encoded) in inline_parts(change) {
+            let Some(bytes) = compress_object(encoded).map_err(Error::corrupt("a delta"))? else {
                 continue;
             };
             let record = smaller.get_or_insert_with(|| record.clone());
             if let Some(RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. }) =
                 record.changes.get_mut(place)
-                && let Some(DeltaPart::Inline(sealed)) = delta.get_mut(part)
+                && let Some(DeltaPart::Inline(encoded)) = delta.get_mut(part)
             {
-                sealed.0 = bytes;
+                encoded.0 = bytes;
             }
         }
     }
@@ -114,7 +114,7 @@ fn inline_parts(change: &RecordChange) -> impl Iterator<Item = (usize, &[u8])> {
         _ => &[],
     };
     delta.iter().enumerate().filter_map(|(place, part)| match part {
-        DeltaPart::Inline(sealed) => Some((place, sealed.0.as_slice())),
+        DeltaPart::Inline(encoded) => Some((place, encoded.0.as_slice())),
         DeltaPart::Named(_) => None,
     })
 }
@@ -132,8 +132,8 @@ pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
     ObjectId::from_bytes(*hasher.finalize().as_bytes())
 }
 
-/// Seals a large value as an object. Returns its id and the change that stores it.
+/// Encodes a large value as an object. Returns its id and the change that stores it.
 pub(crate) fn blob(content: &[u8]) -> (ObjectId, RecordChange) {
-    let (id, sealed) = seal(ObjectKind::Blob, content);
-    (id, RecordChange::Object { object: RecordBytes(sealed) })
+    let (id, encoded) = encode_object(ObjectKind::Blob, content);
+    (id, RecordChange::Object { object: RecordBytes(encoded) })
 }

@@ -13,7 +13,7 @@ use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
     Checkout, CheckpointRow, Delta, FactPage, FactPageOutline, FactRow, ObjectKind,
     OperationEffect, OperationRow, ResetSource, RevisionHeader, RevisionRow, SequenceRow,
-    entity_hash, sealed_id, sealed_kind,
+    entity_hash, object_id, object_kind,
 };
 use crate::model::{
     BranchNumber, Checkpoint, ObjectId, OperationId, RevisionId, SessionId, SessionNumber,
@@ -307,11 +307,11 @@ fn fact_pages_by_id(
     trouble: FailureSink<'_>,
 ) -> Result<HashMap<ObjectId, u64>> {
     let mut pages = HashMap::new();
-    for_each_row(view, key::OBJECTS, |place, sealed| {
+    for_each_row(view, key::OBJECTS, |place, encoded| {
         let number = key::last_number(place).unwrap_or(0);
-        match sealed_kind(sealed) {
+        match object_kind(encoded) {
             Ok(ObjectKind::Page) => {
-                let name = sealed_id(sealed).map_err(Error::corrupt("a page of facts"))?;
+                let name = object_id(encoded).map_err(Error::corrupt("a page of facts"))?;
                 pages.insert(name, number);
             }
             Ok(_) => {}
@@ -370,8 +370,8 @@ fn derive_operation(
             }
             OperationEffect::Facts { page: LOST_OBJECT, .. } => {}
             OperationEffect::Facts { page, name, .. } => {
-                let sealed = object::sealed(view, *page).ok();
-                let named = sealed.and_then(|sealed| sealed_id(&sealed).ok()) == Some(*name);
+                let encoded = object::encoded(view, *page).ok();
+                let named = encoded.and_then(|encoded| object_id(&encoded).ok()) == Some(*name);
                 let found = if named { Some(*page) } else { pages.get(name).copied() };
                 let found = found.ok_or_else(|| Error::missing(format!("the object {name}")));
                 let found = found.and_then(|number| {

@@ -177,8 +177,8 @@ struct OpenFactPage {
 }
 
 impl OpenFactPage {
-    fn open(number: u64, sealed: &[u8]) -> Result<Self> {
-        let content = object::opened(ObjectKind::Page, number, sealed)?;
+    fn open(number: u64, encoded: &[u8]) -> Result<Self> {
+        let content = object::decoded(ObjectKind::Page, number, encoded)?;
         let page = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
         Ok(Self {
             facts: page.facts.into_iter().map(Some).collect(),
@@ -222,13 +222,13 @@ impl FactReader {
         let pages: BTreeSet<u64> = pages.filter(|page| !self.pages.contains_key(page)).collect();
         let pages: Vec<u64> = pages.into_iter().collect();
         for some in pages.chunks(PAGES_PER_READ) {
-            let sealed: Vec<_> = some.iter().zip(object::sealed_many(view, some)?).collect();
-            let bytes: usize = sealed.iter().map(|(_, sealed)| sealed.len()).sum();
+            let encoded: Vec<_> = some.iter().zip(object::encoded_many(view, some)?).collect();
+            let bytes: usize = encoded.iter().map(|(_, encoded)| encoded.len()).sum();
             let most = if bytes < MANY_BYTES { 1 } else { usize::MAX };
             let (opened, ()) = parallel::map_while(
-                &sealed,
+                &encoded,
                 most,
-                |(number, sealed)| OpenFactPage::open(**number, sealed),
+                |(number, encoded)| OpenFactPage::open(**number, encoded),
                 || (),
             );
             for (number, page) in some.iter().zip(opened) {

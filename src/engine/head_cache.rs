@@ -12,7 +12,7 @@ use super::{lookup, materialize};
 use crate::backend::{LogPosition, locked};
 use crate::error::{Error, Result};
 use crate::format::{
-    BranchHead, Delta, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordChange, open,
+    BranchHead, Delta, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordChange, decode_object,
 };
 use crate::model::{BranchNumber, RevisionId, SessionNumber};
 use std::collections::{BTreeMap, HashMap};
@@ -351,13 +351,14 @@ impl CachedHead {
             let inline: Option<Vec<&[u8]>> = delta
                 .iter()
                 .map(|part| match part {
-                    DeltaPart::Inline(sealed) => Some(sealed.0.as_slice()),
+                    DeltaPart::Inline(encoded) => Some(encoded.0.as_slice()),
                     DeltaPart::Named(_) => None,
                 })
                 .collect();
             let Some(parts) = inline.filter(|_| header.reset.is_none()) else { return Ok(()) };
             for part in parts {
-                let content = open(ObjectKind::Delta, part).map_err(Error::corrupt("a delta"))?;
+                let content =
+                    decode_object(ObjectKind::Delta, part).map_err(Error::corrupt("a delta"))?;
                 let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
                 self.take(delta, most);
             }

@@ -20,8 +20,8 @@ use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, Checkout, CheckpointRow, Delta, DeltaPart, DeltaSideRange, FactPageOutline,
     ObjectKind, OperationEffect, OperationRow, Record, RecordChange, RecordRow, ResetSource,
-    RevisionHeader, RevisionRow, SegmentRow, SequenceRow, SessionRemoval, TotalsRow, open,
-    sealed_id,
+    RevisionHeader, RevisionRow, SegmentRow, SequenceRow, SessionRemoval, TotalsRow, decode_object,
+    object_id,
 };
 use crate::model::{
     BranchNumber, Checkpoint, ObjectId, OperationId, SessionId, SessionNumber, TextRef, Timestamp,
@@ -243,8 +243,8 @@ impl RecordIndexer<'_> {
     }
 
     /// Stores an object unless one with the same id exists. Returns its number.
-    fn object(&mut self, sealed: &[u8]) -> Result<u64> {
-        if let Some(number) = object::number_of(&self.view(), sealed)? {
+    fn object(&mut self, encoded: &[u8]) -> Result<u64> {
+        if let Some(number) = object::number_of(&self.view(), encoded)? {
             // Its writer may be about to refer to it.
             if object::prewritten_row(&self.view(), number)?.is_some() {
                 self.unnamed.insert(number, None);
@@ -252,7 +252,7 @@ impl RecordIndexer<'_> {
             return Ok(number);
         }
         let next = self.next_number()?;
-        object::put(self.rows, next, sealed)?;
+        object::put(self.rows, next, encoded)?;
         self.unnamed.insert(next, None);
         Ok(next)
     }
@@ -269,9 +269,9 @@ impl RecordIndexer<'_> {
     fn part(&mut self, part: &DeltaPart) -> Result<u64> {
         match part {
             // The part is only found by its number: nothing refers to it by its hash.
-            DeltaPart::Inline(sealed) => {
+            DeltaPart::Inline(encoded) => {
                 let next = self.next_number()?;
-                object::put_unnamed(self.rows, next, &sealed.0);
+                object::put_unnamed(self.rows, next, &encoded.0);
                 Ok(next)
             }
             DeltaPart::Named(id) => {
@@ -504,9 +504,8 @@ impl RecordIndexer<'_> {
         for (ordinal, part) in delta.iter().enumerate() {
             let object = self.part(part)?;
             let content = match part {
-                DeltaPart::Inline(sealed) => {
-                    open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?
-                }
+                DeltaPart::Inline(encoded) => decode_object(ObjectKind::Delta, &encoded.0)
+                    .map_err(Error::corrupt("a delta"))?,
                 DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Delta, object)?,
             };
             row.bytes += content.len() as u64;
@@ -607,16 +606,15 @@ impl RecordIndexer<'_> {
     /// Stores a page of facts. Returns its number and id.
     fn facts(&mut self, session: SessionNumber, page: &DeltaPart) -> Result<(u64, ObjectId)> {
         let name = match page {
-            DeltaPart::Inline(sealed) => {
-                sealed_id(&sealed.0).map_err(Error::corrupt("a page of facts"))?
+            DeltaPart::Inline(encoded) => {
+                object_id(&encoded.0).map_err(Error::corrupt("a page of facts"))?
             }
             DeltaPart::Named(name) => *name,
         };
         let number = self.part(page)?;
         let content = match page {
-            DeltaPart::Inline(sealed) => {
-                open(ObjectKind::Page, &sealed.0).map_err(Error::corrupt("a page of facts"))?
-            }
+            DeltaPart::Inline(encoded) => decode_object(ObjectKind::Page, &encoded.0)
+                .map_err(Error::corrupt("a page of facts"))?,
             DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Page, number)?,
         };
         let page = FactPageOutline::decode(&content).map_err(Error::corrupt("a page of facts"))?;

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, KeyframeChunk, KeyframeRow, ObjectKind, RecordBytes,
-    RevisionRow, StateChunk, content_id, entity_hash, entry_hash, is_boundary, seal,
+    RevisionRow, StateChunk, content_id, encode_object, entity_hash, entry_hash, is_boundary,
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
 use std::collections::HashSet;
@@ -198,7 +198,7 @@ fn write(
             let object = match object::find_number(&view, &content_id(&content))? {
                 Some(number) => number,
                 None => {
-                    object::put(rows, next, &seal(ObjectKind::Chunk, &content).1)?;
+                    object::put(rows, next, &encode_object(ObjectKind::Chunk, &content).1)?;
                     next += 1;
                     next - 1
                 }

@@ -4,7 +4,7 @@ use super::row_overlay::RowOverlay;
 use crate::backend::{self, ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key;
-use crate::format::{self, Delta, DeltaSideRange, ObjectKind, PrewrittenRow, sealed_id};
+use crate::format::{self, Delta, DeltaSideRange, ObjectKind, PrewrittenRow, object_id};
 use crate::model::ObjectId;
 
 /// Placeholder for the number of an object that a repair could not save. Never assigned to an
@@ -36,14 +36,14 @@ pub(crate) fn find_number(view: &dyn Snapshot, id: &ObjectId) -> Result<Option<u
 
 /// Returns the number of the stored object with the same id as this encoded one; `None` if there
 /// is none.
-pub(crate) fn number_of(view: &dyn Snapshot, sealed: &[u8]) -> Result<Option<u64>> {
-    let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
+pub(crate) fn number_of(view: &dyn Snapshot, encoded: &[u8]) -> Result<Option<u64>> {
+    let id = object_id(encoded).map_err(Error::corrupt("an object in the journal"))?;
     find_number(view, &id)
 }
 
 /// Returns the length of the content of a stored object in bytes, as its header says.
-pub(crate) fn length(sealed: &[u8]) -> Result<u64> {
-    format::content_length(sealed).map_err(Error::corrupt("an object in the journal"))
+pub(crate) fn length(encoded: &[u8]) -> Result<u64> {
+    format::content_length(encoded).map_err(Error::corrupt("an object in the journal"))
 }
 
 /// Returns the number that the next object gets.
@@ -82,21 +82,21 @@ pub(crate) fn put_next_number(rows: &mut RowOverlay, number: u64) {
 }
 
 /// Stores an object under its number and its id.
-pub(crate) fn put(rows: &mut RowOverlay, number: u64, sealed: &[u8]) -> Result<()> {
-    let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
-    rows.put(key::OBJECTS, number_key(number), sealed.to_vec());
+pub(crate) fn put(rows: &mut RowOverlay, number: u64, encoded: &[u8]) -> Result<()> {
+    let id = object_id(encoded).map_err(Error::corrupt("an object in the journal"))?;
+    rows.put(key::OBJECTS, number_key(number), encoded.to_vec());
     rows.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
     Ok(())
 }
 
 /// Stores an object under its number only: it cannot be found by its id.
-pub(crate) fn put_unnamed(rows: &mut RowOverlay, number: u64, sealed: &[u8]) {
-    rows.put(key::OBJECTS, number_key(number), sealed.to_vec());
+pub(crate) fn put_unnamed(rows: &mut RowOverlay, number: u64, encoded: &[u8]) {
+    rows.put(key::OBJECTS, number_key(number), encoded.to_vec());
 }
 
 /// Returns the keys of an object's rows. Deleting these rows deletes the object.
 pub(crate) fn object_row_keys(view: &dyn Snapshot, number: u64) -> Result<Vec<(TableId, Vec<u8>)>> {
-    let id = sealed_id(&sealed(view, number)?).map_err(Error::corrupt("an object"))?;
+    let id = object_id(&encoded(view, number)?).map_err(Error::corrupt("an object"))?;
     let mut rows = vec![(key::OBJECTS, number_key(number))];
     if find_number(view, &id)? == Some(number) {
         rows.push((key::OBJECT_NAMES, key::object_name(&id)));
@@ -124,13 +124,13 @@ pub(crate) fn delete_prewritten(rows: &mut RowOverlay, number: u64) {
 }
 
 /// Returns the stored bytes of an object: its encoded form, which names its id.
-pub(crate) fn sealed(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
+pub(crate) fn encoded(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
     view.get(key::OBJECTS, &number_key(number))?
         .ok_or_else(|| Error::missing(format!("the object number {number}")))
 }
 
 /// Returns the stored bytes of several objects, with one batch of lookups.
-pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Vec<u8>>> {
+pub(crate) fn encoded_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Vec<u8>>> {
     let keys: Vec<_> = numbers.iter().copied().map(number_key).collect();
     let found = view.get_many(key::OBJECTS, &keys)?.into_iter().zip(numbers);
     let missing = |number| Error::missing(format!("the object number {number}"));
@@ -139,25 +139,26 @@ pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Ve
 
 /// Returns the content of an object, checked against its id.
 pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Vec<u8>> {
-    opened(kind, number, &sealed(view, number)?)
+    decoded(kind, number, &encoded(view, number)?)
 }
 
 /// Returns the content of an object from its stored bytes, checked against its id.
-pub(crate) fn opened(kind: ObjectKind, number: u64, sealed: &[u8]) -> Result<Vec<u8>> {
-    format::open(kind, sealed).map_err(Error::corrupt(format_args!("the object number {number}")))
+pub(crate) fn decoded(kind: ObjectKind, number: u64, encoded: &[u8]) -> Result<Vec<u8>> {
+    format::decode_object(kind, encoded)
+        .map_err(Error::corrupt(format_args!("the object number {number}")))
 }
 
 /// Returns the content of the object with this id, checked against the id.
 pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -> Result<Vec<u8>> {
     let missing = || Error::missing(format!("the object {id}"));
-    let sealed = sealed(view, find_number(view, id)?.ok_or_else(missing)?)?;
+    let encoded = encoded(view, find_number(view, id)?.ok_or_else(missing)?)?;
     // The row that leads from the id to the number is derived data and may be wrong.
-    match sealed_id(&sealed) {
+    match object_id(&encoded) {
         Ok(found) if found == *id => {}
         Ok(_) => return Err(missing()),
         Err(error) => return Err(Error::corrupt(format_args!("the object {id}"))(error)),
     }
-    format::open(kind, &sealed).map_err(Error::corrupt(format_args!("the object {id}")))
+    format::decode_object(kind, &encoded).map_err(Error::corrupt(format_args!("the object {id}")))
 }
 
 /// Returns the ids of the blobs that a delta refers to: values too large to be stored in the delta.

@@ -5,7 +5,7 @@ mod estimate;
 mod prewritten;
 mod unreferenced;
 
-use super::delta_parts::seal_pieces;
+use super::delta_parts::encode_pieces;
 use super::index::{find_operation, fold};
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     Delta, DeltaChange, DeltaPart, DeltaSide, FoldRow, ObjectKind, OperationEffect, OperationRow,
-    RecordChange, RevisionHeader, RevisionRow, SequenceRow, SessionRemoval, open,
+    RecordChange, RevisionHeader, RevisionRow, SequenceRow, SessionRemoval, decode_object,
 };
 use crate::model::{BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,8 +176,9 @@ pub(crate) fn fold_after(
         _ => None,
     };
     for part in chained.into_iter().flatten() {
-        let DeltaPart::Inline(sealed) = part else { continue };
-        deltas.push(open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?);
+        let DeltaPart::Inline(encoded) = part else { continue };
+        deltas
+            .push(decode_object(ObjectKind::Delta, &encoded.0).map_err(Error::corrupt("a delta"))?);
     }
     for (sequence, row) in &rows {
         if *sequence == first && chained.is_some() {
@@ -187,9 +188,9 @@ pub(crate) fn fold_after(
             freed.body(&row.body);
         }
         for part in &row.parts {
-            let sealed = object::sealed(view, *part)?;
-            let delta = object::opened(ObjectKind::Delta, *part, &sealed)?;
-            freed.part(*part, &sealed, &delta)?;
+            let encoded = object::encoded(view, *part)?;
+            let delta = object::decoded(ObjectKind::Delta, *part, &encoded)?;
+            freed.part(*part, &encoded, &delta)?;
             deltas.push(delta);
         }
     }
@@ -218,7 +219,7 @@ pub(crate) fn combine_deltas<'a>(
         return Ok(Vec::new());
     }
     let changes = together.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });
-    Ok(seal_pieces(changes, salt)?.1)
+    Ok(encode_pieces(changes, salt)?.1)
 }
 
 /// Checks that the revisions that an operation folded into this one can be restored.

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
     HeadRow, ObjectKind, Record, RecordChange, RevisionHeader, RevisionRow, is_self_contained,
-    sealed_id, sealed_kind,
+    object_id, object_kind,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Engine {
         for table in derive::PRIMARY.into_iter().chain([key::RECORDS]) {
             for_each_row(&*base, table, |place, value| {
                 let chunk = table == key::OBJECTS
-                    && sealed_kind(value).map_err(Error::corrupt("an object"))?
+                    && object_kind(value).map_err(Error::corrupt("an object"))?
                         == ObjectKind::Chunk;
                 if !chunk {
                     rows.put(table, place.to_vec(), value.to_vec());
@@ -117,13 +117,13 @@ pub(crate) fn complete(
     let mut made = RowOverlay::default();
     let view = OverlaySnapshot::new(&EmptySnapshot, rows, position);
     let mut last = 0;
-    for_each_row(&view, key::OBJECTS, |place, sealed| {
+    for_each_row(&view, key::OBJECTS, |place, encoded| {
         let number = key::last_number(place).unwrap_or(0);
         last = last.max(number);
         let wrong = || Error::corrupt(format!("the object number {number}"));
         // An object that needs a prefix to be opened is never looked up by its id.
-        if is_self_contained(sealed).map_err(wrong())? {
-            let id = sealed_id(sealed).map_err(wrong())?;
+        if is_self_contained(encoded).map_err(wrong())? {
+            let id = object_id(encoded).map_err(wrong())?;
             made.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
         }
         Ok(())
@@ -199,12 +199,12 @@ fn remove_unused_chunks(rows: &mut RowOverlay, position: LogPosition) -> Result<
     let view = OverlaySnapshot::new(&EmptySnapshot, rows, position);
     let named = super::keyframe::all_chunks(&view)?;
     let mut unreferenced = Vec::new();
-    for_each_row(&view, key::OBJECTS, |place, sealed| {
+    for_each_row(&view, key::OBJECTS, |place, encoded| {
         let number = key::last_number(place).unwrap_or(0);
-        if sealed_kind(sealed).is_ok_and(|kind| kind == ObjectKind::Chunk)
+        if object_kind(encoded).is_ok_and(|kind| kind == ObjectKind::Chunk)
             && !named.contains(&number)
         {
-            unreferenced.push((place.to_vec(), sealed_id(sealed).ok()));
+            unreferenced.push((place.to_vec(), object_id(encoded).ok()));
         }
         Ok(())
     })?;

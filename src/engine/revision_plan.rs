@@ -1,14 +1,14 @@
 //! Plans revisions: turns changes of claims into a delta, a header and an id.
 
-use super::delta_parts::seal_delta;
+use super::delta_parts::encode_delta;
 use super::encoded_change::{DigestedEntry, EncodedChange};
 use super::lineage::RevisionRef;
 use super::lookup;
 use super::plan_context::PlanContext;
+use super::planned_revision::{CommitTarget, PlannedRevision, PreparedDelta, empty_delta, finish};
 use super::random::random;
 use super::refs::{StoreRefs, session};
 use super::scanned_object::ObjectSource;
-use super::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta, empty_delta, finish};
 use crate::error::{Error, Result};
 use crate::format::{
     BranchHead, EntryBytes, ParentRevision, ResetSource, added_at, encode_key, encode_value,
@@ -88,7 +88,7 @@ impl ClaimChange {
 }
 
 /// Plans a revision with changes of claims on a branch; `None` if nothing changes. `memo` keeps the
-/// sealed delta: it need not be made again if the revision is planned again under the lock.
+/// prepared delta: it need not be made again if the revision is planned again under the lock.
 pub(crate) fn plan(
     context: &PlanContext<'_>,
     place: CommitTarget<'_>,
@@ -98,10 +98,10 @@ pub(crate) fn plan(
     let head = session(&context.refs, place.session)?.branch(place.branch)?.head;
     let now = (head.map(|head| head.id), context.refs.purges);
     if memo.as_ref().is_none_or(|memo| (memo.head, memo.purges) != now) {
-        *memo = seal_changes(context, place, head.as_ref(), changes)?;
+        *memo = prepare_delta(context, place, head.as_ref(), changes)?;
     }
-    let Some(sealed) = memo else { return Ok(None) };
-    let planned = finish(&context.refs, place, head.as_ref(), sealed, None, &[], random()?)?;
+    let Some(prepared) = memo else { return Ok(None) };
+    let planned = finish(&context.refs, place, head.as_ref(), prepared, None, &[], random()?)?;
     Ok(Some(planned))
 }
 
@@ -115,11 +115,11 @@ pub(crate) fn plan_reset(
     merged: &[ParentRevision],
 ) -> Result<PlannedRevision> {
     let head = session(&context.refs, place.session)?.branch(place.branch)?.head;
-    let sealed = empty_delta(head.as_ref(), digest, count);
+    let prepared = empty_delta(head.as_ref(), digest, count);
     // The first parent is the head of the branch. Without a head, the revision has no parents, even
     // in a merge.
     let merged = if head.is_some() { merged } else { &[] };
-    finish(&context.refs, place, head.as_ref(), &sealed, Some(reset), merged, random()?)
+    finish(&context.refs, place, head.as_ref(), &prepared, Some(reset), merged, random()?)
 }
 
 /// Plans a revision that is written even if no claim changes: a merge, or a copy of a revision of
@@ -131,15 +131,15 @@ pub(crate) fn plan_always(
     merged: Option<ParentRevision>,
 ) -> Result<PlannedRevision> {
     let head = session(&context.refs, place.session)?.branch(place.branch)?.head;
-    let sealed = seal_changes(context, place, head.as_ref(), changes)?.unwrap_or_else(|| {
+    let prepared = prepare_delta(context, place, head.as_ref(), changes)?.unwrap_or_else(|| {
         let (digest, count) =
             head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
         empty_delta(head.as_ref(), digest, count)
     });
-    finish(&context.refs, place, head.as_ref(), &sealed, None, merged.as_slice(), random()?)
+    finish(&context.refs, place, head.as_ref(), &prepared, None, merged.as_slice(), random()?)
 }
 
-fn seal_changes(
+fn prepare_delta(
     context: &PlanContext<'_>,
     place: CommitTarget<'_>,
     head: Option<&BranchHead>,
@@ -181,7 +181,7 @@ fn seal_changes(
         return Ok(None);
     }
     check_references(context, place, head, &wanted, &entries)?;
-    let (blobs, parts, delta) = seal_delta(&entries, &mut random)?;
+    let (blobs, parts, delta) = encode_delta(&entries, &mut random)?;
     let entries = entries.into();
     let (head, purges) = (head.map(|head| head.id), context.refs.purges);
     Ok(Some(PreparedDelta { head, purges, blobs, parts, delta, digest, count, entries }))

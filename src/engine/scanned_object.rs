@@ -7,7 +7,7 @@ use super::parallel::{self, cores};
 use super::state::SharedBuffer;
 use crate::backend::Snapshot;
 use crate::error::{Error, Result};
-use crate::format::{ChunkEntry, Delta, DeltaChangeRange, ObjectKind, StateChunk, open};
+use crate::format::{ChunkEntry, Delta, DeltaChangeRange, ObjectKind, StateChunk, decode_object};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,10 +76,10 @@ impl ScannedObject {
         bytes.expect("scanned ranges lie inside their object")
     }
 
-    fn open(kind: ObjectKind, number: u64, sealed: &[u8]) -> Result<Self> {
+    fn open(kind: ObjectKind, number: u64, encoded: &[u8]) -> Result<Self> {
         let what = format_args!("the object number {number}");
         let wrong = || Error::corrupt(what);
-        let bytes = open(kind, sealed).map_err(wrong())?;
+        let bytes = decode_object(kind, encoded).map_err(wrong())?;
         let ranges = match kind {
             ObjectKind::Chunk => StateChunk::decode(&bytes).map(ScannedRanges::Entries),
             _ => Delta::scan(&bytes).map(ScannedRanges::Changes),
@@ -135,11 +135,11 @@ fn open_all(
     let open_share = |wanted: &&[(usize, ObjectKind, u64)]| -> Result<Vec<Arc<ScannedObject>>> {
         parallel::yield_to_foreground();
         let numbers: Vec<u64> = wanted.iter().map(|(_, _, number)| *number).collect();
-        let sealed = object::sealed_many(view, &numbers)?;
-        let open_one = |((_, kind, number), sealed): (&(usize, ObjectKind, u64), Vec<u8>)| {
-            ScannedObject::open(*kind, *number, &sealed).map(Arc::new)
+        let encoded = object::encoded_many(view, &numbers)?;
+        let open_one = |((_, kind, number), encoded): (&(usize, ObjectKind, u64), Vec<u8>)| {
+            ScannedObject::open(*kind, *number, &encoded).map(Arc::new)
         };
-        wanted.iter().zip(sealed).map(open_one).collect()
+        wanted.iter().zip(encoded).map(open_one).collect()
     };
     let parts: Vec<Result<_>> = if on_all_cores {
         // Chunks are much larger than deltas. With few objects at a time, all threads stay busy.

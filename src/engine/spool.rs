@@ -4,11 +4,11 @@
 //! session that they belong to.
 
 use super::index::find_operation;
+use super::planned_revision::{self, CommitTarget};
 use super::read_snapshot::ReadSnapshot;
 use super::refs::{
     StoreRefs, advance_by, agent_session, free_name, of_kind, present_session, session,
 };
-use super::sealed_revision::{self, CommitTarget};
 use super::{checkpoint, lookup, timeline};
 use crate::backend::{self, Spool};
 use crate::error::{Error, ErrorKind, Result};
@@ -217,7 +217,7 @@ impl SpoolRecordBuilder<'_> {
         }
         let operation = &waiting.operation;
         let place = CommitTarget { session: number, branch, time: waiting.time, operation };
-        let planned = sealed_revision::plan_additions(&self.refs, place, additions, waiting.salt)?;
+        let planned = planned_revision::plan_additions(&self.refs, place, additions, waiting.salt)?;
         for change in planned.changes {
             self.push(change)?;
         }

@@ -51,9 +51,9 @@ pub use format_marker::{FORMAT_VERSION, FormatMarker, MarkerError};
 pub use header::{ParentRevision, ResetSource, RevisionHeader};
 pub use keyfile::KeyFile;
 pub use object::{
-    CompressionEffort, MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_id, content_length,
-    is_self_contained, is_whole, open, open_with_prefix, seal, seal_raw, seal_with_prefix,
-    sealed_id, sealed_kind,
+    CompressionEffort, MAX_OBJECT_BYTES, ObjectKind, compress_object, content_id, content_length,
+    decode_object, decode_object_with_prefix, encode_object, encode_object_raw,
+    encode_object_with_prefix, is_self_contained, is_whole, object_id, object_kind,
 };
 pub use record::{DeltaPart, Record, RecordBytes, RecordChange, RevisionBody};
 pub use record_row::RecordRow;

@@ -46,7 +46,7 @@ const LEVEL: i32 = 3;
 const THOROUGH_LEVEL: i32 = 6;
 /// Below this size, compression costs more than it saves.
 const MIN_COMPRESSED_BYTES: usize = 64;
-/// Below this size, [`compress_sealed`] leaves an object as it is. Most deltas of one change are
+/// Below this size, [`compress_object`] leaves an object as it is. Most deltas of one change are
 /// below it: there are many, and compressing them costs much time for little space.
 const MIN_LATER_COMPRESSED_BYTES: usize = 384;
 
@@ -77,8 +77,8 @@ fn decompress(stored: &[u8], length: usize) -> std::io::Result<Vec<u8>> {
 
 fn assemble(kind: ObjectKind, codec: u8, content: &[u8], stored: &[u8]) -> (ObjectId, Vec<u8>) {
     let id = content_id(content);
-    let sealed = put_together(kind, codec, content.len(), id.as_bytes(), stored);
-    (id, sealed)
+    let encoded = put_together(kind, codec, content.len(), id.as_bytes(), stored);
+    (id, encoded)
 }
 
 fn put_together(
@@ -88,17 +88,17 @@ fn put_together(
     hash: &[u8; 32],
     stored: &[u8],
 ) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(HEADER_BYTES + stored.len() + CHECK_BYTES);
-    sealed.extend_from_slice(MAGIC);
-    sealed.extend_from_slice(&[kind as u8, codec]);
+    let mut encoded = Vec::with_capacity(HEADER_BYTES + stored.len() + CHECK_BYTES);
+    encoded.extend_from_slice(MAGIC);
+    encoded.extend_from_slice(&[kind as u8, codec]);
     // Content is at most MAX_OBJECT_BYTES, so both lengths fit.
-    sealed.extend_from_slice(&(length as u32).to_le_bytes());
-    sealed.extend_from_slice(&(stored.len() as u32).to_le_bytes());
-    sealed.extend_from_slice(hash);
-    sealed.extend_from_slice(stored);
-    let check = check_of(codec, &sealed);
-    sealed.extend_from_slice(&check);
-    sealed
+    encoded.extend_from_slice(&(length as u32).to_le_bytes());
+    encoded.extend_from_slice(&(stored.len() as u32).to_le_bytes());
+    encoded.extend_from_slice(hash);
+    encoded.extend_from_slice(stored);
+    let check = check_of(codec, &encoded);
+    encoded.extend_from_slice(&check);
+    encoded
 }
 
 /// Returns the check of an object, of the bytes before it. The name of an object covers only the
@@ -110,7 +110,7 @@ fn check_of(codec: u8, before: &[u8]) -> [u8; CHECK_BYTES] {
     *blake3::hash(covered).as_bytes().first_chunk().expect("8 of 32 bytes")
 }
 
-/// Returns the name that [`seal`] gives this content.
+/// Returns the name that [`encode_object`] gives this content.
 #[must_use]
 pub fn content_id(content: &[u8]) -> ObjectId {
     ObjectId::from_bytes(*blake3::hash(content).as_bytes())
@@ -121,8 +121,8 @@ pub fn content_id(content: &[u8]) -> ObjectId {
 /// # Panics
 /// If the content is larger than [`MAX_OBJECT_BYTES`]: callers must split it first.
 #[must_use]
-pub fn seal(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
-    assert!(content.len() <= MAX_OBJECT_BYTES, "content is split before it is sealed");
+pub fn encode_object(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
+    assert!(content.len() <= MAX_OBJECT_BYTES, "content is split before it is encoded");
     if content.len() >= MIN_COMPRESSED_BYTES
         && let Some(smaller) = compress(content).filter(|bytes| bytes.len() < content.len())
     {
@@ -131,21 +131,21 @@ pub fn seal(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
     assemble(kind, CODEC_RAW, content, content)
 }
 
-/// Encodes an object like [`seal`], without compression: for objects that [`compress_sealed`]
-/// compresses later.
+/// Encodes an object like [`encode_object`], without compression. [`compress_object`] can compress
+/// it later.
 ///
 /// # Panics
-/// See [`seal`].
+/// See [`encode_object`].
 #[must_use]
-pub fn seal_raw(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
-    assert!(content.len() <= MAX_OBJECT_BYTES, "content is split before it is sealed");
+pub fn encode_object_raw(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
+    assert!(content.len() <= MAX_OBJECT_BYTES, "content is split before it is encoded");
     assemble(kind, CODEC_RAW, content, content)
 }
 
 /// Compresses an object and keeps its name. Returns `None` if the object is compressed already, is
 /// small, or would not get smaller.
-pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
-    let object = parse(sealed)?;
+pub fn compress_object(encoded: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
+    let object = parse(encoded)?;
     if object.codec != CODEC_RAW || object.stored.len() < MIN_LATER_COMPRESSED_BYTES {
         return Ok(None);
     }
@@ -164,22 +164,22 @@ pub enum CompressionEffort {
     Thorough,
 }
 
-/// Encodes an object like [`seal`], compressed with the preceding content as prefix. The object can
-/// be opened only with the same prefix, unless it [is self-contained](is_self_contained).
+/// Encodes an object like [`encode_object`], compressed with the preceding content as prefix. The
+/// object can be decoded only with the same prefix, unless [`is_self_contained`] is true for it.
 ///
 /// # Panics
-/// See [`seal`].
+/// See [`encode_object`].
 #[must_use]
-pub fn seal_with_prefix(
+pub fn encode_object_with_prefix(
     kind: ObjectKind,
     prefix: &[u8],
     content: &[u8],
     effort: CompressionEffort,
 ) -> (ObjectId, Vec<u8>) {
-    assert!(content.len() <= MAX_OBJECT_BYTES, "content is split before it is sealed");
+    assert!(content.len() <= MAX_OBJECT_BYTES, "content is split before it is encoded");
     let thorough = effort == CompressionEffort::Thorough;
     if prefix.is_empty() && !thorough {
-        return seal(kind, content);
+        return encode_object(kind, content);
     }
     let level = if thorough { THOROUGH_LEVEL } else { LEVEL };
     let compressed = || -> std::io::Result<Vec<u8>> {
@@ -192,7 +192,7 @@ pub fn seal_with_prefix(
     let codec = if prefix.is_empty() { CODEC_ZSTD } else { CODEC_ZSTD_PREFIX };
     match compressed() {
         Ok(smaller) if smaller.len() < content.len() => assemble(kind, codec, content, &smaller),
-        _ => seal(kind, content),
+        _ => encode_object(kind, content),
     }
 }
 
@@ -207,10 +207,10 @@ struct ParsedObject<'a> {
     stored: &'a [u8],
 }
 
-fn parse(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
-    let object = parse_unchecked(sealed)?;
+fn parse(encoded: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
+    let object = parse_unchecked(encoded)?;
     let agrees =
-        sealed.split_last_chunk().is_some_and(|(before, check): (_, &[u8; CHECK_BYTES])| {
+        encoded.split_last_chunk().is_some_and(|(before, check): (_, &[u8; CHECK_BYTES])| {
             check_of(object.codec, before) == *check
         });
     if agrees {
@@ -220,8 +220,8 @@ fn parse(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
 }
 
 /// Parses an object like [`parse`], without verifying its check.
-fn parse_unchecked(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
-    let mut reader = ByteReader::new("object", sealed);
+fn parse_unchecked(encoded: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
+    let mut reader = ByteReader::new("object", encoded);
     if &reader.array::<4>()? != MAGIC {
         return Err(reader.error("it does not begin with the mark of an object"));
     }
@@ -239,46 +239,46 @@ fn parse_unchecked(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
     Ok(ParsedObject { kind, codec, length, id, stored })
 }
 
-/// Returns the name of a stored object, without opening it. It is not verified.
-pub fn sealed_id(sealed: &[u8]) -> Result<ObjectId, DecodeError> {
-    parse_unchecked(sealed).map(|object| ObjectId::from_bytes(object.id))
+/// Returns the name of an encoded object, without decoding it. It is not verified.
+pub fn object_id(encoded: &[u8]) -> Result<ObjectId, DecodeError> {
+    parse_unchecked(encoded).map(|object| ObjectId::from_bytes(object.id))
 }
 
-/// Returns the kind of a stored object, without opening it.
-pub fn sealed_kind(sealed: &[u8]) -> Result<ObjectKind, DecodeError> {
-    parse(sealed).map(|object| object.kind)
+/// Returns the kind of an encoded object, without decoding it.
+pub fn object_kind(encoded: &[u8]) -> Result<ObjectKind, DecodeError> {
+    parse(encoded).map(|object| object.kind)
 }
 
-/// Returns whether a stored object is intact. Of an object that was compressed with a prefix, only
-/// the check is verified: it cannot be opened alone.
+/// Returns whether an encoded object is intact. If it was compressed with a prefix, only its check
+/// is verified: it cannot be decoded alone.
 #[must_use]
-pub fn is_whole(sealed: &[u8]) -> bool {
-    parse(sealed)
+pub fn is_whole(encoded: &[u8]) -> bool {
+    parse(encoded)
         .is_ok_and(|object| object.codec == CODEC_ZSTD_PREFIX || content_of(&object, &[]).is_ok())
 }
 
-/// Returns whether a stored object can be opened without a prefix.
-pub fn is_self_contained(sealed: &[u8]) -> Result<bool, DecodeError> {
-    parse(sealed).map(|object| object.codec != CODEC_ZSTD_PREFIX)
+/// Returns whether an encoded object can be decoded without a prefix.
+pub fn is_self_contained(encoded: &[u8]) -> Result<bool, DecodeError> {
+    parse(encoded).map(|object| object.codec != CODEC_ZSTD_PREFIX)
 }
 
-/// Returns the length of a stored object's content in bytes. It is not verified.
-pub fn content_length(sealed: &[u8]) -> Result<u64, DecodeError> {
-    parse_unchecked(sealed).map(|object| object.length as u64)
+/// Returns the length of an encoded object's content in bytes. It is not verified.
+pub fn content_length(encoded: &[u8]) -> Result<u64, DecodeError> {
+    parse_unchecked(encoded).map(|object| object.length as u64)
 }
 
-/// Returns the content of a stored object, checked against its name.
-pub fn open(kind: ObjectKind, sealed: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    open_with_prefix(kind, &[], sealed)
+/// Returns the content of an encoded object, checked against its name.
+pub fn decode_object(kind: ObjectKind, encoded: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    decode_object_with_prefix(kind, &[], encoded)
 }
 
-/// Opens an object like [`open`], if it was encoded with this prefix.
-pub fn open_with_prefix(
+/// Decodes an object like [`decode_object`], if it was encoded with this prefix.
+pub fn decode_object_with_prefix(
     kind: ObjectKind,
     prefix: &[u8],
-    sealed: &[u8],
+    encoded: &[u8],
 ) -> Result<Vec<u8>, DecodeError> {
-    let object = parse(sealed)?;
+    let object = parse(encoded)?;
     if object.kind != kind {
         return Err(DecodeError::new("object", "it is of another kind"));
     }
@@ -335,62 +335,66 @@ mod tests {
             place: prop::sample::Index,
             bit in 0_u8..8,
         ) {
-            let (id, mut sealed) = seal(ObjectKind::Delta, &content);
-            prop_assert_eq!(sealed_id(&sealed).unwrap(), id);
-            prop_assert_eq!(&open(ObjectKind::Delta, &sealed).unwrap(), &content);
-            prop_assert!(open(ObjectKind::Page, &sealed).is_err());
-            let place = place.index(sealed.len());
-            let whole = sealed.clone();
-            sealed[place] ^= 1_u8 << bit;
-            prop_assert!(open(ObjectKind::Delta, &sealed).is_err() && !is_whole(&sealed));
-            prop_assert!(repair_bit(&mut sealed, &is_whole) && sealed == whole);
+            let (id, mut encoded) = encode_object(ObjectKind::Delta, &content);
+            prop_assert_eq!(object_id(&encoded).unwrap(), id);
+            prop_assert_eq!(&decode_object(ObjectKind::Delta, &encoded).unwrap(), &content);
+            prop_assert!(decode_object(ObjectKind::Page, &encoded).is_err());
+            let place = place.index(encoded.len());
+            let whole = encoded.clone();
+            encoded[place] ^= 1_u8 << bit;
+            prop_assert!(decode_object(ObjectKind::Delta, &encoded).is_err() && !is_whole(&encoded));
+            prop_assert!(repair_bit(&mut encoded, &is_whole) && encoded == whole);
         }
 
         #[test]
         fn an_object_compressed_with_a_prefix_opens_only_with_that_prefix(words in prop::collection::vec("[a-z]{1,9}", 200..300)) {
             let prefix = words.join(" ").into_bytes();
             let content = [prefix.as_slice(), b"and a little more"].concat();
-            let (id, sealed) = seal_with_prefix(ObjectKind::Blob, &prefix, &content, CompressionEffort::Quick);
-            prop_assert!(sealed.len() < 200);
-            prop_assert_eq!(&open_with_prefix(ObjectKind::Blob, &prefix, &sealed).unwrap(), &content);
-            prop_assert!(open(ObjectKind::Blob, &sealed).is_err() && is_whole(&sealed));
-            let mut damaged = sealed.clone();
+            let (id, encoded) = encode_object_with_prefix(ObjectKind::Blob, &prefix, &content, CompressionEffort::Quick);
+            prop_assert!(encoded.len() < 200);
+            prop_assert_eq!(&decode_object_with_prefix(ObjectKind::Blob, &prefix, &encoded).unwrap(), &content);
+            prop_assert!(decode_object(ObjectKind::Blob, &encoded).is_err() && is_whole(&encoded));
+            let mut damaged = encoded.clone();
             damaged[HEADER_BYTES] ^= 1;
-            prop_assert!(!is_whole(&damaged) && repair_bit(&mut damaged, &is_whole) && damaged == sealed);
+            prop_assert!(!is_whole(&damaged) && repair_bit(&mut damaged, &is_whole) && damaged == encoded);
             let (same, smaller) =
-                seal_with_prefix(ObjectKind::Blob, &prefix, &content, CompressionEffort::Thorough);
+                encode_object_with_prefix(ObjectKind::Blob, &prefix, &content, CompressionEffort::Thorough);
             prop_assert_eq!(same, id);
-            prop_assert_eq!(&open_with_prefix(ObjectKind::Blob, &prefix, &smaller).unwrap(), &content);
-            let (_, alone) = seal_with_prefix(ObjectKind::Blob, &[], &content, CompressionEffort::Thorough);
-            prop_assert_eq!(&open(ObjectKind::Blob, &alone).unwrap(), &content);
+            prop_assert_eq!(&decode_object_with_prefix(ObjectKind::Blob, &prefix, &smaller).unwrap(), &content);
+            let (_, alone) = encode_object_with_prefix(ObjectKind::Blob, &[], &content, CompressionEffort::Thorough);
+            prop_assert_eq!(&decode_object(ObjectKind::Blob, &alone).unwrap(), &content);
         }
     }
 
     #[test]
     fn an_object_compressed_later_equals_an_object_compressed_at_once() {
         let content = b"a kettle of words, ".repeat(30);
-        let (id, sealed) = seal(ObjectKind::Delta, &content);
-        let (same, raw) = seal_raw(ObjectKind::Delta, &content);
-        assert_eq!((id, open(ObjectKind::Delta, &raw).unwrap()), (same, content));
-        assert_eq!(compress_sealed(&raw).unwrap(), Some(sealed.clone()));
-        assert_eq!(compress_sealed(&sealed).unwrap(), None);
-        assert_eq!(compress_sealed(&seal_raw(ObjectKind::Delta, b"short").1).unwrap(), None);
-        assert!(compress_sealed(b"no object").is_err());
+        let (id, encoded) = encode_object(ObjectKind::Delta, &content);
+        let (same, raw) = encode_object_raw(ObjectKind::Delta, &content);
+        assert_eq!((id, decode_object(ObjectKind::Delta, &raw).unwrap()), (same, content));
+        assert_eq!(compress_object(&raw).unwrap(), Some(encoded.clone()));
+        assert_eq!(compress_object(&encoded).unwrap(), None);
+        assert_eq!(
+            compress_object(&encode_object_raw(ObjectKind::Delta, b"short").1).unwrap(),
+            None
+        );
+        assert!(compress_object(b"no object").is_err());
     }
 
     /// The check must cover the kind: an object with a wrong bit in its kind must not pass as an
     /// intact object of another kind.
     #[test]
     fn a_wrong_bit_in_the_kind_of_an_object_is_found_and_repaired() {
-        for (_, sealed) in
-            [seal(ObjectKind::Delta, b"a small one"), seal(ObjectKind::Page, &[7; 900])]
-        {
+        for (_, encoded) in [
+            encode_object(ObjectKind::Delta, b"a small one"),
+            encode_object(ObjectKind::Page, &[7; 900]),
+        ] {
             for bit in 0..8 {
-                let mut damaged = sealed.clone();
+                let mut damaged = encoded.clone();
                 damaged[4] ^= 1 << bit;
-                assert!(!is_whole(&damaged) && sealed_kind(&damaged).is_err());
+                assert!(!is_whole(&damaged) && object_kind(&damaged).is_err());
                 assert!(repair_bit(&mut damaged, &is_whole));
-                assert_eq!(damaged, sealed);
+                assert_eq!(damaged, encoded);
             }
         }
     }
@@ -403,12 +407,12 @@ mod tests {
         for codec in [CODEC_ZSTD, CODEC_ZSTD_PREFIX] {
             // Its check is right, as an attacker would make it.
             for length in [100, MAX_OBJECT_BYTES + 1, u32::MAX as usize] {
-                let sealed = put_together(ObjectKind::Blob, codec, length, &name, &bomb);
-                assert!(open(ObjectKind::Blob, &sealed).is_err());
+                let encoded = put_together(ObjectKind::Blob, codec, length, &name, &bomb);
+                assert!(decode_object(ObjectKind::Blob, &encoded).is_err());
             }
         }
-        let (_, mut sealed) = seal(ObjectKind::Blob, &[0; 100_000]);
-        sealed[6..10].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(open(ObjectKind::Blob, &sealed).is_err());
+        let (_, mut encoded) = encode_object(ObjectKind::Blob, &[0; 100_000]);
+        encoded[6..10].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(decode_object(ObjectKind::Blob, &encoded).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Puts facts into the pages in which they are stored.
 
-use crate::format::{DeltaPart, FactPage, ObjectKind, RecordBytes, RecordChange, seal};
+use crate::format::{DeltaPart, FactPage, ObjectKind, RecordBytes, RecordChange, encode_object};
 use crate::model::{Fact, SessionNumber};
 
 /// Maximum number of facts in a page.
@@ -20,8 +20,8 @@ pub(crate) fn fact_pages(
         let (first, last) = times().min().zip(times().max()).expect("a page has facts");
         let count = facts.len() as u64;
         let page = FactPage::new(source.cloned(), facts).encode();
-        let (_, sealed) = seal(ObjectKind::Page, &page);
-        let page = DeltaPart::Inline(RecordBytes(sealed));
+        let (_, encoded) = encode_object(ObjectKind::Page, &page);
+        let page = DeltaPart::Inline(RecordBytes(encoded));
         changes.push(RecordChange::Facts { session, count, first, last, page });
         facts = rest;
     }

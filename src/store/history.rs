@@ -316,17 +316,17 @@ impl Session {
                 }
             }
             let parts: Vec<u64> = deltas.iter().flat_map(|(_, parts)| parts).copied().collect();
-            let mut sealed = object::sealed_many(view, &parts).ok().map(Vec::into_iter);
+            let mut encoded = object::encoded_many(view, &parts).ok().map(Vec::into_iter);
             for (sequence, parts) in deltas {
-                let own: Option<Vec<Vec<u8>>> = match &mut sealed {
-                    Some(sealed) => Some(sealed.by_ref().take(parts.len()).collect()),
+                let own: Option<Vec<Vec<u8>>> = match &mut encoded {
+                    Some(encoded) => Some(encoded.by_ref().take(parts.len()).collect()),
                     // The objects of one of the revisions cannot be read.
-                    None => object::sealed_many(view, &parts).ok(),
+                    None => object::encoded_many(view, &parts).ok(),
                 };
                 let Some(own) = own else { continue };
                 let mut changes = Vec::new();
-                for (number, sealed) in parts.iter().zip(own) {
-                    let content = object::opened(ObjectKind::Delta, *number, &sealed)?;
+                for (number, encoded) in parts.iter().zip(own) {
+                    let content = object::decoded(ObjectKind::Delta, *number, &encoded)?;
                     changes.extend(lookup::delta_changes(view, &content, usize::MAX)?);
                 }
                 found.insert(sequence, changes);

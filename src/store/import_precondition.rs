@@ -64,7 +64,7 @@ impl ImportPrecondition {
             let place = of(*session).text(blob).number(*offset).build();
             let Some(row) = view.get(key::SEGMENTS, &place)? else { return Err(self.overtaken()) };
             let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
-            if object::sealed(&view, row.object)? != object.0 {
+            if object::encoded(&view, row.object)? != object.0 {
                 return Err(self.overtaken());
             }
         }

@@ -12,12 +12,12 @@ use crate::engine::merge_base::{
     MergeRevision, RevisionAncestry, ancestry, bases, merge_revisions,
 };
 use crate::engine::plan_context::PlanContext;
+use crate::engine::planned_revision::{CommitTarget, PlannedRevision};
 use crate::engine::random::random;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::StoreRefs;
 use crate::engine::refs::session as session_refs;
 use crate::engine::revision_plan;
-use crate::engine::sealed_revision::{CommitTarget, PlannedRevision};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{BranchChange, BranchHead, ParentRevision, Record, RecordChange, ResetSource};

@@ -213,7 +213,7 @@ mod tests {
     use crate::backend::EmptySnapshot;
     use crate::engine::counting_snapshot::CountingSnapshot;
     use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
-    use crate::format::{FactPage, seal};
+    use crate::format::{FactPage, encode_object};
     use crate::model::{Operation, OperationAuthor, OperationId, Timestamp};
 
     /// Regression: for every session that a sweep deleted, all operations of the store were read
@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn the_operations_of_the_store_are_read_once_for_all_deleted_sessions() {
         let mut rows = RowOverlay::default();
-        let (name, page) = seal(ObjectKind::Page, &FactPage::new(None, Vec::new()).encode());
+        let (name, page) =
+            encode_object(ObjectKind::Page, &FactPage::new(None, Vec::new()).encode());
         for number in [1, 2, 3, 9] {
             object::put_unnamed(&mut rows, number, &page);
         }

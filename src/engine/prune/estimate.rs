@@ -11,7 +11,7 @@ use crate::backend::TableId;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    CheckpointRow, Delta, DeltaPart, KeyframeRow, ObjectKind, compress_sealed, open,
+    CheckpointRow, Delta, DeltaPart, KeyframeRow, ObjectKind, compress_object, decode_object,
 };
 use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, ObjectId, OperationId, SessionNumber, TextRef,
@@ -57,9 +57,9 @@ impl PruneEstimate {
     }
 
     /// Adds a part of a delta.
-    pub(super) fn part(&mut self, number: u64, sealed: &[u8], delta: &[u8]) -> Result<()> {
+    pub(super) fn part(&mut self, number: u64, encoded: &[u8], delta: &[u8]) -> Result<()> {
         let changes = Delta::scan(delta).map_err(Error::corrupt("a delta"))?.len() as u64;
-        self.objects.insert(number, stored_bytes(sealed) + changes * HISTORY_BYTES);
+        self.objects.insert(number, stored_bytes(encoded) + changes * HISTORY_BYTES);
         self.named.extend(object::blobs_named_in_delta(delta)?);
         Ok(())
     }
@@ -73,10 +73,11 @@ impl PruneEstimate {
     ) -> Result<()> {
         let mut kept = 0;
         for part in together {
-            let DeltaPart::Inline(sealed) = part else { continue };
-            let delta = open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?;
+            let DeltaPart::Inline(encoded) = part else { continue };
+            let delta =
+                decode_object(ObjectKind::Delta, &encoded.0).map_err(Error::corrupt("a delta"))?;
             let changes = Delta::scan(&delta).map_err(Error::corrupt("a delta"))?.len() as u64;
-            kept += stored_bytes(&sealed.0) + changes * HISTORY_BYTES;
+            kept += stored_bytes(&encoded.0) + changes * HISTORY_BYTES;
             self.held.extend(object::blobs_named_in_delta(&delta)?);
         }
         self.folds.insert((number, run.branch, run.last), (run.first, kept));
@@ -113,7 +114,7 @@ impl PruneEstimate {
         for number in numbers {
             let owned = session_deletion::session_objects(view, number, &mut owners)?;
             for object in owned.objects {
-                self.objects.insert(object, stored_bytes(&object::sealed(view, object)?));
+                self.objects.insert(object, stored_bytes(&object::encoded(view, object)?));
             }
             self.named.extend(owned.named);
             for table in key::session_tables().filter(|table| *table != key::KEYFRAMES) {
@@ -177,7 +178,7 @@ impl PruneEstimate {
         let mut bytes = 0;
         for id in loose.into_ids() {
             if let Some(number) = object::find_number(view, &id)? {
-                bytes += stored_bytes(&object::sealed(view, number)?) + NAMED_BYTES;
+                bytes += stored_bytes(&object::encoded(view, number)?) + NAMED_BYTES;
             }
         }
         Ok(bytes)
@@ -211,7 +212,7 @@ impl PruneEstimate {
         })?;
         staying.extend(newest.into_values().flat_map(|(chunks, _)| chunks));
         for chunk in going.difference(&staying) {
-            bytes += stored_bytes(&object::sealed(view, *chunk)?) + NAMED_BYTES;
+            bytes += stored_bytes(&object::encoded(view, *chunk)?) + NAMED_BYTES;
         }
         Ok(bytes)
     }
@@ -244,7 +245,7 @@ const fn elsewhere(table: TableId) -> u64 {
 }
 
 /// Returns the size of an object in the index, where it is compressed.
-fn stored_bytes(sealed: &[u8]) -> u64 {
-    let smaller = compress_sealed(sealed).ok().flatten();
-    smaller.map_or(sealed.len(), |smaller| smaller.len()) as u64
+fn stored_bytes(encoded: &[u8]) -> u64 {
+    let smaller = compress_object(encoded).ok().flatten();
+    smaller.map_or(encoded.len(), |smaller| smaller.len()) as u64
 }

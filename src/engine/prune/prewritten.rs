@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
     BookmarkRow, OperationEffect, OperationRow, PrewrittenRow, Record, RecordBytes, RecordChange,
-    RevisionRow, sealed_id,
+    RevisionRow, object_id,
 };
 use crate::model::{ObjectId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,8 +50,8 @@ impl PrewrittenObjects {
             }
             if let Some(RecordBytes(part)) = row.part {
                 ahead.parts.insert(part);
-            } else if let Some(sealed) = view.get(key::OBJECTS, &place)? {
-                let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
+            } else if let Some(encoded) = view.get(key::OBJECTS, &place)? {
+                let id = object_id(&encoded).map_err(Error::corrupt("an object"))?;
                 ahead.objects.insert(id, number);
             }
         }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
     CheckpointRow, DeltaPart, ObjectKind, OperationEffect, OperationRow, Record, RecordChange,
-    SessionRemoval, open, sealed_kind,
+    SessionRemoval, decode_object, object_kind,
 };
 use crate::model::{Checkpoint, CheckpointId, ObjectId, SessionNumber, TextRef};
 use std::borrow::Cow;
@@ -158,12 +158,12 @@ impl UnreferencedBlobs {
 
     /// Removes the values that an object refers to. An unreadable object is an error, because it
     /// may refer to anything.
-    fn keep_in_object(&mut self, sealed: &[u8]) -> Result<()> {
+    fn keep_in_object(&mut self, encoded: &[u8]) -> Result<()> {
         let wrong = || Error::corrupt("an object that may name others");
-        let kind = sealed_kind(sealed).map_err(wrong())?;
+        let kind = object_kind(encoded).map_err(wrong())?;
         // References in chunks and blobs need not be searched: some delta contains the same ones.
         if matches!(kind, ObjectKind::Delta | ObjectKind::Page) {
-            self.keep_in(&open(kind, sealed).map_err(wrong())?);
+            self.keep_in(&decode_object(kind, encoded).map_err(wrong())?);
         }
         Ok(())
     }
@@ -179,9 +179,9 @@ impl UnreferencedBlobs {
                 Ok(())
             })?;
         }
-        for_each_row(view, key::OBJECTS, |place, sealed| {
+        for_each_row(view, key::OBJECTS, |place, encoded| {
             let number = key::last_number(place).unwrap_or(0);
-            if leaving.objects.contains(&number) { Ok(()) } else { self.keep_in_object(sealed) }
+            if leaving.objects.contains(&number) { Ok(()) } else { self.keep_in_object(encoded) }
         })
     }
 
@@ -207,7 +207,7 @@ impl UnreferencedBlobs {
 
     fn keep_in_part(&mut self, part: &DeltaPart) -> Result<()> {
         match part {
-            DeltaPart::Inline(sealed) => self.keep_in_object(&sealed.0),
+            DeltaPart::Inline(encoded) => self.keep_in_object(&encoded.0),
             // The part is in an earlier record, or was stored already.
             DeltaPart::Named(_) => Ok(()),
         }

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
     CompressionEffort, Delta, DeltaChange, DeltaSide, EntryBytes, FactPage, ObjectKind,
-    RevisionRow, SegmentRow, decode_entry, decode_key, entity_hash, purge_entry, rekey_entry,
-    rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
+    RevisionRow, SegmentRow, decode_entry, decode_key, encode_object, encode_object_with_prefix,
+    entity_hash, object_id, object_kind, purge_entry, rekey_entry, rewrite_texts,
 };
 use crate::model::{BranchNumber, ObjectId, SessionNumber, TextRef, Value};
 use crate::redact::TextPieces;
@@ -55,7 +55,7 @@ impl PurgeRewriter<'_> {
                 if count == 0 {
                     for (_, row) in &rows {
                         if object::is_object_number(row.object) {
-                            self.keep(row.object, object::sealed(self.view, row.object)?);
+                            self.keep(row.object, object::encoded(self.view, row.object)?);
                         }
                     }
                     continue;
@@ -145,8 +145,8 @@ impl PurgeRewriter<'_> {
         let mut at = 0;
         for part in if self.keeps { parts } else { &[] } {
             let end = at + part.length;
-            let sealed = if end <= first {
-                object::sealed(self.view, part.row.object)?
+            let encoded = if end <= first {
+                object::encoded(self.view, part.row.object)?
             } else {
                 let prefix = usize::try_from(part.row.prefix).unwrap_or(usize::MAX);
                 let prefix = at.checked_sub(prefix).and_then(|from| new.get(from..at));
@@ -156,9 +156,9 @@ impl PurgeRewriter<'_> {
                 let much = own.len() >= blob::MUCH_BYTES;
                 let effort =
                     if much { CompressionEffort::Quick } else { CompressionEffort::Thorough };
-                seal_with_prefix(ObjectKind::Blob, prefix, own, effort).1
+                encode_object_with_prefix(ObjectKind::Blob, prefix, own, effort).1
             };
-            self.keep(part.row.object, sealed);
+            self.keep(part.row.object, encoded);
             at = end;
         }
         if let Some((content, found)) = masked {
@@ -179,15 +179,15 @@ impl PurgeRewriter<'_> {
         let mut blobs = Vec::new();
         let mut pages = Vec::new();
         let mut deltas = Vec::new();
-        for_each_row(view, key::OBJECTS, |place, sealed| {
+        for_each_row(view, key::OBJECTS, |place, encoded| {
             let number = key::last_number(place).unwrap_or(0);
             let wrong = Error::corrupt(format!("the object number {number}"));
-            match sealed_kind(sealed).map_err(wrong)? {
+            match object_kind(encoded).map_err(wrong)? {
                 ObjectKind::Chunk => {}
                 ObjectKind::Page => pages.push(number),
                 ObjectKind::Blob => blobs.push(number),
                 ObjectKind::Delta => {
-                    let content = object::opened(ObjectKind::Delta, number, sealed)?;
+                    let content = object::decoded(ObjectKind::Delta, number, encoded)?;
                     (self.task.progress)(content.len() as u64);
                     entries.extend(object::blobs_named_in_delta(&content)?);
                     deltas.push(number);
@@ -198,12 +198,12 @@ impl PurgeRewriter<'_> {
         blobs.retain(|number| !self.segment_objects.contains(number));
         let mut entry_blobs: HashMap<ObjectId, u64> = HashMap::new();
         for number in blobs {
-            let sealed = object::sealed(view, number)?;
-            let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
+            let encoded = object::encoded(view, number)?;
+            let id = object_id(&encoded).map_err(Error::corrupt("an object"))?;
             if entries.contains(&id) {
                 entry_blobs.insert(id, number);
             } else {
-                self.text(number, id, sealed)?;
+                self.text(number, id, encoded)?;
             }
         }
         self.pages(&pages)?;
@@ -211,28 +211,28 @@ impl PurgeRewriter<'_> {
         for (id, number) in entry_blobs {
             // Entries that were replaced in every delta are left out.
             if self.keeps && named.contains(&id) {
-                self.keep(number, object::sealed(view, number)?);
+                self.keep(number, object::encoded(view, number)?);
             }
         }
         Ok(())
     }
 
-    fn keep(&mut self, number: u64, sealed: Vec<u8>) {
+    fn keep(&mut self, number: u64, encoded: Vec<u8>) {
         if self.keeps {
-            self.rows.put(key::OBJECTS, KeyBuilder::new().number(number).build(), sealed);
+            self.rows.put(key::OBJECTS, KeyBuilder::new().number(number).build(), encoded);
         }
     }
 
-    fn text(&mut self, number: u64, id: ObjectId, sealed: Vec<u8>) -> Result<()> {
-        let content = object::opened(ObjectKind::Blob, number, &sealed)?;
+    fn text(&mut self, number: u64, id: ObjectId, encoded: Vec<u8>) -> Result<()> {
+        let content = object::decoded(ObjectKind::Blob, number, &encoded)?;
         match self.task.mask.masked(&content) {
-            None => self.keep(number, sealed),
+            None => self.keep(number, encoded),
             Some((new, found)) => {
-                let (name, sealed) = seal(ObjectKind::Blob, &new);
+                let (name, encoded) = encode_object(ObjectKind::Blob, &new);
                 self.names.put(id, name);
                 let called = format!("of {} bytes", new.len());
                 self.note(None, PurgeKind::Text, called, found.len() as u64);
-                self.keep(number, sealed);
+                self.keep(number, encoded);
             }
         }
         Ok(())
@@ -242,8 +242,8 @@ impl PurgeRewriter<'_> {
         let sessions = self.sessions_of_pages()?;
         let mut masked = Vec::with_capacity(pages.len());
         for number in pages {
-            let sealed = object::sealed(self.view, *number)?;
-            let old = object::opened(ObjectKind::Page, *number, &sealed)?;
+            let encoded = object::encoded(self.view, *number)?;
+            let old = object::decoded(ObjectKind::Page, *number, &encoded)?;
             let session = sessions.get(number).copied();
             let before = FactPage::decode(&old).map_err(Error::corrupt("a page of facts"))?;
             let new = self.packed_texts(&old);
@@ -266,20 +266,20 @@ impl PurgeRewriter<'_> {
                 before.facts.first().map_or_else(String::new, |fact| fact.at.to_string())
             );
             self.note(session, PurgeKind::Facts, name, count);
-            let id = sealed_id(&sealed).map_err(Error::corrupt("a page of facts"))?;
+            let id = object_id(&encoded).map_err(Error::corrupt("a page of facts"))?;
             if self.keeps {
-                masked.push((*number, session, id, sealed, old, new));
+                masked.push((*number, session, id, encoded, old, new));
             }
         }
-        for (number, session, id, sealed, old, new) in masked {
+        for (number, session, id, encoded, old, new) in masked {
             let renamed = self.names.rewrite(new.as_deref().unwrap_or(&old))?;
             self.change(session.filter(|_| renamed.is_some()), 0);
             match renamed.or(new) {
-                None => self.keep(number, sealed),
+                None => self.keep(number, encoded),
                 Some(content) => {
-                    let (name, sealed) = seal(ObjectKind::Page, &content);
+                    let (name, encoded) = encode_object(ObjectKind::Page, &content);
                     self.names.put(id, name);
-                    self.keep(number, sealed);
+                    self.keep(number, encoded);
                 }
             }
         }
@@ -336,8 +336,8 @@ impl PurgeRewriter<'_> {
         let mut named = HashSet::new();
         let mut made: HashSet<ObjectId> = HashSet::new();
         for number in deltas {
-            let sealed = object::sealed(self.view, *number)?;
-            let old = object::opened(ObjectKind::Delta, *number, &sealed)?;
+            let encoded = object::encoded(self.view, *number)?;
+            let old = object::decoded(ObjectKind::Delta, *number, &encoded)?;
             let mut delta = Delta::decode(&old).map_err(Error::corrupt("a delta"))?;
             let mut count = 0;
             let mut touched = false;
@@ -366,7 +366,7 @@ impl PurgeRewriter<'_> {
                 }
             }
             if !touched {
-                self.keep(*number, sealed);
+                self.keep(*number, encoded);
                 continue;
             }
             delta.changes.sort_by(|a, b| a.key.cmp(&b.key));
@@ -382,7 +382,7 @@ impl PurgeRewriter<'_> {
             } else {
                 self.note(None, PurgeKind::Revision, String::new(), count);
             }
-            self.keep(*number, seal(ObjectKind::Delta, &new).1);
+            self.keep(*number, encode_object(ObjectKind::Delta, &new).1);
         }
         Ok(named)
     }
@@ -445,11 +445,11 @@ impl PurgeRewriter<'_> {
     }
 
     fn large(&mut self, entry: &[u8], made: &mut HashSet<ObjectId>) -> ObjectId {
-        let (id, sealed) = seal(ObjectKind::Blob, entry);
+        let (id, encoded) = encode_object(ObjectKind::Blob, entry);
         if made.insert(id) {
             let number = self.next;
             self.next += 1;
-            self.keep(number, sealed);
+            self.keep(number, encoded);
         }
         id
     }

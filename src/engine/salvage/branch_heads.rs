@@ -4,10 +4,10 @@ use super::{SalvagedStore, repair_operation};
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
+use crate::engine::planned_revision::{self, CommitTarget, PlannedRevision};
 use crate::engine::refs::{StoreRefs, put_changed_sessions};
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::row_totals;
-use crate::engine::sealed_revision::{self, CommitTarget, PlannedRevision};
 use crate::engine::table_rows::{self, for_each_row};
 use crate::engine::{keyframe, materialize, timeline};
 use crate::error::Result;
@@ -37,7 +37,7 @@ impl SalvagedStore {
                 // A reset has no changes, so the next revision adds the claims.
                 let cleared = self.add_revision(now, |refs, operation| {
                     let place = CommitTarget { session: number, branch, time: now, operation };
-                    sealed_revision::plan_cleared(refs, place, *operation.id.as_bytes())
+                    planned_revision::plan_cleared(refs, place, *operation.id.as_bytes())
                 })?;
                 let sequence = if claims.is_empty() {
                     cleared
@@ -45,7 +45,7 @@ impl SalvagedStore {
                     self.add_revision(now, |refs, operation| {
                         let place = CommitTarget { session: number, branch, time: now, operation };
                         let salt = *operation.id.as_bytes();
-                        sealed_revision::plan_additions(refs, place, claims, salt)
+                        planned_revision::plan_additions(refs, place, claims, salt)
                     })?
                 };
                 self.lost.push(format!(
@@ -144,7 +144,7 @@ impl SalvagedStore {
         let view = self.view();
         for_each_row(&view, key::REVISIONS, |_, row| {
             let row = RevisionRow::decode(row);
-            let has = |part: &u64| object::sealed(&view, *part).is_ok();
+            let has = |part: &u64| object::encoded(&view, *part).is_ok();
             whole += u64::from(row.is_ok_and(|row| row.parts.iter().all(has)));
             Ok(())
         })?;

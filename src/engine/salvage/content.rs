@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, Delta, ObjectKind, OperationEffect, OperationRow, RevisionHeader, RevisionRow,
-    SegmentRow, open, sealed_id,
+    SegmentRow, decode_object, object_id,
 };
 use crate::model::ObjectId;
 use std::collections::HashMap;
@@ -83,12 +83,12 @@ impl SalvagedStore {
     pub(super) fn find_deltas_and_pages(&mut self) -> Result<()> {
         let mut names: HashMap<ObjectId, u64> = HashMap::new();
         let mut numbers: HashMap<u64, ObjectId> = HashMap::new();
-        for_each_row(&self.view(), key::OBJECTS, |place, sealed| {
-            if let Ok(id) = sealed_id(sealed) {
+        for_each_row(&self.view(), key::OBJECTS, |place, encoded| {
+            if let Ok(id) = object_id(encoded) {
                 let number = key::last_number(place).unwrap_or(0);
                 // A delta that a purge has rewritten is named by its id before the purge.
                 let stands_for =
-                    open(ObjectKind::Delta, sealed).map(|content| Delta::name(&content));
+                    decode_object(ObjectKind::Delta, encoded).map(|content| Delta::name(&content));
                 let id = stands_for.unwrap_or(id);
                 names.insert(id, number);
                 numbers.insert(number, id);

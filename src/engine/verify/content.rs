@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
     Delta, KeyframeRow, ObjectKind, RevisionHeader, RevisionRow, SegmentRow, StateChunk,
-    entry_hash, is_self_contained, is_whole, sealed_id, sealed_kind,
+    entry_hash, is_self_contained, is_whole, object_id, object_kind,
 };
 use crate::model::{ObjectId, SessionNumber, StateDigest};
 use std::collections::{HashMap, HashSet};
@@ -27,16 +27,16 @@ pub(super) fn objects(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
         segments.extend(SegmentRow::decode(row).map(|row| row.object));
         Ok(())
     })?;
-    for_each_row(view, key::OBJECTS, |place, sealed| {
+    for_each_row(view, key::OBJECTS, |place, encoded| {
         let number = key::last_number(place).unwrap_or(0);
         findings.checked.objects += 1;
-        if !is_whole(sealed) {
+        if !is_whole(encoded) {
             findings.add_primary(format!("the object number {number}"), &"its hash differs");
-        } else if sealed_kind(sealed)
+        } else if object_kind(encoded)
             .is_ok_and(|kind| matches!(kind, ObjectKind::Blob | ObjectKind::Chunk))
-            && is_self_contained(sealed).is_ok_and(|alone| alone)
+            && is_self_contained(encoded).is_ok_and(|alone| alone)
             && !segments.contains(&number)
-            && let Ok(id) = sealed_id(sealed)
+            && let Ok(id) = object_id(encoded)
             && object::find_number(view, &id)?.is_none()
         {
             // Large values, and chunks that later keyframes share, are found only by their ids.
@@ -52,8 +52,8 @@ pub(super) fn objects(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     }
     for_each_row(view, key::OBJECT_NAMES, |name, number| {
         let number = key::last_number(number).unwrap_or(0);
-        let sealed = object::sealed(view, number).ok();
-        let found = sealed.and_then(|sealed| sealed_id(&sealed).ok());
+        let encoded = object::encoded(view, number).ok();
+        let found = encoded.and_then(|encoded| object_id(&encoded).ok());
         if found.is_none_or(|id| key::object_name(&id) != name) {
             findings.add_derived(format!("the name of the object {number}"), &"it has another one");
         }

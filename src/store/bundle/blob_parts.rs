@@ -6,7 +6,7 @@ use super::secret_counter::SecretCounter;
 use super::{BundleReader, damaged};
 use crate::engine::blob::{RESTART_BYTES, restart_before};
 use crate::error::{Error, Result};
-use crate::format::{ObjectKind, Record, RecordBytes, RecordChange, open_with_prefix};
+use crate::format::{ObjectKind, Record, RecordBytes, RecordChange, decode_object_with_prefix};
 use crate::model::SessionNumber;
 use crate::redact::TextForm;
 use std::collections::HashMap;
@@ -85,7 +85,7 @@ impl BlobWindow {
         let before = offset.checked_sub(prefix).filter(|from| *from >= since);
         let before = before.and_then(|from| self.between(from, offset));
         let before = before.ok_or_else(|| Error::missing("what precedes a part of a source"))?;
-        let content = open_with_prefix(ObjectKind::Blob, before, &object.0)
+        let content = decode_object_with_prefix(ObjectKind::Blob, before, &object.0)
             .map_err(Error::corrupt("a part of a source"))?;
         let length = content.len() as u64;
         if length == 0 || offset + length > since + RESTART_BYTES {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BundleSession, ObjectKind, OperationEffect, OperationRow, RecordBytes, RecordChange,
-    RevisionHeader, SegmentRow, SessionRefs, open_with_prefix, sealed_id,
+    RevisionHeader, SegmentRow, SessionRefs, decode_object_with_prefix, object_id,
 };
 use crate::model::SessionNumber;
 
@@ -76,8 +76,8 @@ fn is_known_part(
         // The part was dropped here.
         return Ok(true);
     }
-    let name = |sealed: &[u8]| sealed_id(sealed).map_err(Error::corrupt("an object"));
-    if name(&object::sealed(&view, row.object)?)? == name(&object.0)? {
+    let name = |encoded: &[u8]| object_id(encoded).map_err(Error::corrupt("an object"));
+    if name(&object::encoded(&view, row.object)?)? == name(&object.0)? {
         return Ok(true);
     }
     let from = offset.saturating_sub(prefix);
@@ -86,7 +86,7 @@ fn is_known_part(
     let (start, bytes) = cache.read(&view, session, blob, from, prefix + row.length)?;
     let at = |place: u64| usize::try_from(place - start).unwrap_or(usize::MAX);
     let before = bytes.get(at(from)..at(offset)).ok_or_else(|| Error::missing("a source"))?;
-    let theirs = open_with_prefix(ObjectKind::Blob, before, &object.0)
+    let theirs = decode_object_with_prefix(ObjectKind::Blob, before, &object.0)
         .map_err(Error::corrupt("a part of a source"))?;
     let ours = bytes.get(at(offset)..).unwrap_or_default();
     let both = ours.len().min(theirs.len());

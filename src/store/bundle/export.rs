@@ -9,7 +9,8 @@ use crate::engine::refs::visible_sessions;
 use crate::error::{Error, Result};
 use crate::format::{
     BundleChain, BundleContents, BundleEnd, BundleItemKind, BundleSession, DeltaPart, ExportMark,
-    FactPage, ObjectKind, Record, RecordBytes, RecordChange, bundle_header, open, sealed_id,
+    FactPage, ObjectKind, Record, RecordBytes, RecordChange, bundle_header, decode_object,
+    object_id,
 };
 use crate::model::{ObjectId, OperationId, TextRef, Value};
 use crate::store::{Session, Store};
@@ -249,9 +250,9 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
         match change {
             RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
                 for part in delta {
-                    let DeltaPart::Inline(sealed) = part else { continue };
-                    let content =
-                        open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?;
+                    let DeltaPart::Inline(encoded) = part else { continue };
+                    let content = decode_object(ObjectKind::Delta, &encoded.0)
+                        .map_err(Error::corrupt("a delta"))?;
                     for named in object::blobs_named_in_delta(&content)? {
                         self.write_named_object(&named)?;
                     }
@@ -260,9 +261,9 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
                 Ok(())
             }
             RecordChange::Facts { page, .. } => {
-                let DeltaPart::Inline(sealed) = page else { return Ok(()) };
-                let content =
-                    open(ObjectKind::Page, &sealed.0).map_err(Error::corrupt("a page"))?;
+                let DeltaPart::Inline(encoded) = page else { return Ok(()) };
+                let content = decode_object(ObjectKind::Page, &encoded.0)
+                    .map_err(Error::corrupt("a page"))?;
                 let facts = FactPage::decode(&content).map_err(Error::corrupt("a page"))?.facts;
                 facts.iter().try_for_each(|fact| self.write_texts(&fact.value))?;
                 self.move_out_if_large(page)
@@ -294,14 +295,14 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
         }
         let number = object::find_number(self.view, id)?;
         let number = number.ok_or_else(|| Error::missing(format!("the object {id}")))?;
-        let sealed = object::sealed(self.view, number)?;
-        self.write_object(*id, &sealed)
+        let encoded = object::encoded(self.view, number)?;
+        self.write_object(*id, &encoded)
     }
 
-    fn write_object(&mut self, id: ObjectId, sealed: &[u8]) -> Result<()> {
+    fn write_object(&mut self, id: ObjectId, encoded: &[u8]) -> Result<()> {
         if self.written.insert(id) {
             self.end.objects += 1;
-            self.write_item(BundleItemKind::Object, sealed)?;
+            self.write_item(BundleItemKind::Object, encoded)?;
         }
         Ok(())
     }
@@ -309,12 +310,12 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
     /// Writes an inline object as a separate item if it is too large for its record. The record
     /// then only names it.
     fn move_out_if_large(&mut self, part: &mut DeltaPart) -> Result<()> {
-        if let DeltaPart::Inline(RecordBytes(sealed)) = part
-            && sealed.len() > MAX_RECORD_BYTES / 2
+        if let DeltaPart::Inline(RecordBytes(encoded)) = part
+            && encoded.len() > MAX_RECORD_BYTES / 2
         {
-            let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;
-            let sealed = std::mem::take(sealed);
-            self.write_object(id, &sealed)?;
+            let id = object_id(encoded).map_err(Error::corrupt("an object"))?;
+            let encoded = std::mem::take(encoded);
+            self.write_object(id, &encoded)?;
             *part = DeltaPart::Named(id);
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     Delta, DeltaPart, FoldRow, ObjectKind, OperationEffect, RecordBytes, RevisionRow, SequenceRow,
-    open,
+    decode_object,
 };
 use crate::model::{OperationId, SessionNumber};
 
@@ -22,11 +22,13 @@ pub(super) struct FoldedRevisionReader<'a> {
 /// Decompresses the inline parts of a delta.
 fn opened(parts: Vec<DeltaPart>) -> Result<Vec<Vec<u8>>> {
     let inline = parts.into_iter().filter_map(|part| match part {
-        DeltaPart::Inline(RecordBytes(sealed)) => Some(sealed),
+        DeltaPart::Inline(RecordBytes(encoded)) => Some(encoded),
         DeltaPart::Named(_) => None,
     });
     inline
-        .map(|sealed| open(ObjectKind::Delta, &sealed).map_err(Error::corrupt("a delta")))
+        .map(|encoded| {
+            decode_object(ObjectKind::Delta, &encoded).map_err(Error::corrupt("a delta"))
+        })
         .collect()
 }
 
@@ -152,10 +154,11 @@ impl FoldedRevisionReader<'_> {
         let mut names = Vec::with_capacity(row.parts.len());
         let mut parts = Vec::with_capacity(row.parts.len());
         for part in &row.parts {
-            let sealed = object::sealed(self.view, *part)?;
-            let content = open(ObjectKind::Delta, &sealed).map_err(Error::corrupt("a delta"))?;
+            let encoded = object::encoded(self.view, *part)?;
+            let content =
+                decode_object(ObjectKind::Delta, &encoded).map_err(Error::corrupt("a delta"))?;
             names.push(Delta::name(&content));
-            parts.push(DeltaPart::Inline(RecordBytes(sealed)));
+            parts.push(DeltaPart::Inline(RecordBytes(encoded)));
         }
         Ok((names, parts))
     }

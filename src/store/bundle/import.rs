@@ -17,7 +17,7 @@ use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::{
     BundleContents, BundleItemKind, BundleSession, OperationEffect, Record, RecordBytes,
-    RecordChange, SessionRemoval, sealed_id,
+    RecordChange, SessionRemoval, object_id,
 };
 use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Store, WriteContext};
@@ -308,8 +308,8 @@ impl BundleImporter<'_> {
         Ok(())
     }
 
-    fn object(&mut self, sealed: Vec<u8>) -> Result<()> {
-        let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
+    fn object(&mut self, encoded: Vec<u8>) -> Result<()> {
+        let id = object_id(&encoded).map_err(Error::corrupt("an object"))?;
         self.passed.insert(id);
         let view = self.store.engine.follower.written_view()?;
         // An object that no record names yet may be swept before a record of this bundle names it.
@@ -319,7 +319,7 @@ impl BundleImporter<'_> {
         {
             return Ok(());
         }
-        self.objects.push(RecordBytes(sealed));
+        self.objects.push(RecordBytes(encoded));
         if self.objects.iter().map(|object| object.0.len()).sum::<usize>() >= MAX_RECORD_BYTES {
             self.write_objects()?;
         }

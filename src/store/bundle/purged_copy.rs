@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     Delta, DeltaChange, DeltaSide, FactPage, ObjectKind, RevisionBody, RevisionRow, SegmentRow,
-    decode_entry, open, pack_derived, sealed_kind, unpack_bytes,
+    decode_entry, decode_object, object_kind, pack_derived, unpack_bytes,
 };
 use crate::model::{Checkpoint, ObjectId, SessionNumber, Value};
 use crate::redact::TextDifference;
@@ -175,9 +175,9 @@ impl<'a> PurgedCopy<'a> {
     fn has_object(&self, original: &ObjectId, copy: &ObjectId) -> Result<bool> {
         let content = |id| -> Result<Option<Vec<u8>>> {
             let Some(number) = object::find_number(self.view, id)? else { return Ok(None) };
-            let sealed = object::sealed(self.view, number)?;
-            let kind = sealed_kind(&sealed).map_err(Error::corrupt("an object"))?;
-            Ok(Some(open(kind, &sealed).map_err(Error::corrupt("an object"))?))
+            let encoded = object::encoded(self.view, number)?;
+            let kind = object_kind(&encoded).map_err(Error::corrupt("an object"))?;
+            Ok(Some(decode_object(kind, &encoded).map_err(Error::corrupt("an object"))?))
         };
         // Most hashes name no object. An object that one side does not have is missing, not
         // changed.

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::format::{
     BranchHead, BundleContents, BundleEnd, BundleItemKind, Delta, DeltaPart, DeltaSide, EntryBytes,
     FactPage, ObjectKind, Record, RecordBytes, RecordChange, ResetSource, RevisionBody,
-    RevisionHeader, SequenceRow, decode_entry, decode_key, entry_hash, open, sealed_id,
-    sealed_kind,
+    RevisionHeader, SequenceRow, decode_entry, decode_key, decode_object, entry_hash, object_id,
+    object_kind,
 };
 use crate::model::{BranchNumber, ObjectId, OperationId, RevisionId, SessionNumber, StateDigest};
 use crate::store::Store;
@@ -179,15 +179,15 @@ impl BundleVerifier<'_> {
         Ok(())
     }
 
-    fn object(&mut self, sealed: &[u8], at: u64) -> Result<()> {
-        let kind = sealed_kind(sealed).map_err(Error::corrupt("an object"))?;
+    fn object(&mut self, encoded: &[u8], at: u64) -> Result<()> {
+        let kind = object_kind(encoded).map_err(Error::corrupt("an object"))?;
         if kind == ObjectKind::Chunk {
             return Err(Error::invalid("full states are not exchanged"));
         }
-        let content = open(kind, sealed).map_err(Error::corrupt("an object"))?;
-        let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;
+        let content = decode_object(kind, encoded).map_err(Error::corrupt("an object"))?;
+        let id = object_id(encoded).map_err(Error::corrupt("an object"))?;
         self.secrets.object(kind, &content);
-        self.objects.insert(id, (at, sealed.len()));
+        self.objects.insert(id, (at, encoded.len()));
         Ok(())
     }
 
@@ -260,15 +260,15 @@ impl BundleVerifier<'_> {
     /// Reads the object of a page or of a part of a delta. Returns its id and content.
     fn part(&mut self, kind: ObjectKind, part: &DeltaPart) -> Result<(ObjectId, Vec<u8>)> {
         let named;
-        let sealed = match part {
-            DeltaPart::Inline(RecordBytes(sealed)) => sealed,
+        let encoded = match part {
+            DeltaPart::Inline(RecordBytes(encoded)) => encoded,
             DeltaPart::Named(id) => {
                 named = self.stored(id)?.ok_or_else(|| missing(id))?;
                 &named
             }
         };
-        let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;
-        let content = open(kind, sealed).map_err(Error::corrupt("an object"))?;
+        let id = object_id(encoded).map_err(Error::corrupt("an object"))?;
+        let content = decode_object(kind, encoded).map_err(Error::corrupt("an object"))?;
         if matches!(part, DeltaPart::Inline(_)) {
             self.secrets.object(kind, &content);
         }
@@ -399,8 +399,8 @@ impl BundleVerifier<'_> {
             DeltaSide::Absent => None,
             DeltaSide::Inline(entry) => Some(EntryBytes::clone(entry)),
             DeltaSide::Blob(id) => {
-                let sealed = self.stored(id)?.ok_or_else(|| missing(id))?;
-                let content = open(ObjectKind::Blob, &sealed);
+                let encoded = self.stored(id)?.ok_or_else(|| missing(id))?;
+                let content = decode_object(ObjectKind::Blob, &encoded);
                 Some(content.map_err(Error::corrupt("a large value"))?.into())
             }
         })

@@ -8,10 +8,10 @@ use super::{StreamImportReport, StreamImportRequest, at_line};
 use crate::engine::commit::CommitDurability;
 use crate::engine::journal_follower::APPLY_BYTES;
 use crate::engine::plan_context::PlanContext;
+use crate::engine::planned_revision::{CommitTarget, PlannedRevision};
 use crate::engine::random::random;
 use crate::engine::refs::{MAIN, session as session_refs};
 use crate::engine::revision_plan::{self, ClaimChange, ClaimPrecondition};
-use crate::engine::sealed_revision::{CommitTarget, PlannedRevision};
 use crate::error::{Error, Result};
 use crate::format::{
     BookmarkRow, BranchChange, CheckpointEvent, EventLine, PutEvent, Record, RecordBytes,

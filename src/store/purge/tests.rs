@@ -4,7 +4,8 @@
 use super::*;
 use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::format::{
-    DeltaPart, Record, RecordChange, RevisionBody, RevisionRow, key, open, rewrite_row, sealed_kind,
+    DeltaPart, Record, RecordChange, RevisionBody, RevisionRow, decode_object, key, object_kind,
+    rewrite_row,
 };
 use crate::model::{Fact, FactOrigin, Key, Kind, RetentionPolicy, Timestamp, Value};
 use crate::redact::{PartEnding, TextForm};
@@ -160,9 +161,9 @@ impl Opened {
         self.0.entry(whence).or_default().push(bytes.to_vec());
     }
 
-    fn object(&mut self, whence: &'static str, sealed: &[u8]) {
+    fn object(&mut self, whence: &'static str, encoded: &[u8]) {
         // An object that needs preceding bytes is read as part of its source.
-        if let Ok(content) = open(sealed_kind(sealed).unwrap(), sealed) {
+        if let Ok(content) = decode_object(object_kind(encoded).unwrap(), encoded) {
             self.put(whence, &content);
         }
     }
@@ -179,8 +180,8 @@ impl Opened {
                 _ => Vec::new(),
             };
             for part in parts {
-                if let DeltaPart::Inline(sealed) = part {
-                    self.object("object of a record", &sealed.0);
+                if let DeltaPart::Inline(encoded) = part {
+                    self.object("object of a record", &encoded.0);
                 }
             }
         }

@@ -126,7 +126,7 @@ fn compressing_ahead_gives_the_same_objects() {
             let objects: Vec<_> = rows
                 .iter()
                 .map(|(_, row)| {
-                    object::sealed(&view, SegmentRow::decode(row).unwrap().object).unwrap()
+                    object::encoded(&view, SegmentRow::decode(row).unwrap().object).unwrap()
                 })
                 .collect();
             (rows, objects, kept(&session))

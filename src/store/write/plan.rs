@@ -10,9 +10,9 @@ use crate::backend::Snapshot;
 use crate::engine::checkpoint;
 use crate::engine::encoded_change::DigestedEntry;
 use crate::engine::plan_context::PlanContext;
+use crate::engine::planned_revision::{CommitTarget, PlannedRevision, PreparedDelta};
 use crate::engine::refs::session as session_refs;
 use crate::engine::revision_plan::{self, ClaimChange};
-use crate::engine::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta};
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, decode_entry, encode_key};
 use crate::model::{

@@ -4,8 +4,8 @@ use super::{act, export, note, small, whole};
 use forge_store::error::ErrorKind;
 use forge_store::format::{
     BUNDLE_HEADER_BYTES, BundleChain, BundleContents, BundleEnd, BundleItemKind, DeltaPart,
-    ObjectKind, Record, RecordBytes, RecordChange, RevisionHeader, bundle_header, item_header,
-    seal,
+    ObjectKind, Record, RecordBytes, RecordChange, RevisionHeader, bundle_header, encode_object,
+    item_header,
 };
 use forge_store::model::{ObjectId, OperationId};
 use forge_store::redact::{PartEnding, Redactor, TextForm};
@@ -78,7 +78,7 @@ fn false_sizes_in_a_bundle_are_refused_before_anything_is_allocated() {
     refused(&wrong, "cut off");
 
     // An object of sixty bytes that claims to hold 60 MiB, and one that holds more than it claims.
-    let (_, honest) = seal(ObjectKind::Blob, &vec![b'a'; 1 << 20]);
+    let (_, honest) = encode_object(ObjectKind::Blob, &vec![b'a'; 1 << 20]);
     for length in [60 << 20, 1_u32] {
         let mut object = honest.clone();
         object[6..10].copy_from_slice(&length.to_le_bytes());

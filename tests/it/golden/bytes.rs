@@ -9,9 +9,10 @@ use forge_store::format::{
     DeltaChange, DeltaPart, DeltaSide, DroppedText, FactPage, FormatMarker, HeadRow, ObjectKind,
     ParentRevision, RecentSession, Record, RecordBytes, RecordChange, ResetSource, RevisionBody,
     RevisionHeader, SessionRefs, SessionRemoval, SpoolEntry, SpooledCheckpoint, SpooledNote,
-    SpooledPage, StateChunk, StoreHead, decode_entry, decode_key, decode_session, encode_entry,
-    encode_key, encode_session, entity_hash, entry_hash, open, open_with_prefix, rekey_entry, seal,
-    seal_with_prefix, sealed_id, session_hash,
+    SpooledPage, StateChunk, StoreHead, decode_entry, decode_key, decode_object,
+    decode_object_with_prefix, decode_session, encode_entry, encode_key, encode_object,
+    encode_object_with_prefix, encode_session, entity_hash, entry_hash, object_id, rekey_entry,
+    session_hash,
 };
 use forge_store::model::{
     AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, CheckpointTrigger,
@@ -169,21 +170,30 @@ fn the_golden_fact_pages_are_written_and_read_unchanged() {
 /// readable.
 #[test]
 fn the_golden_raw_and_compressed_objects_are_read_unchanged() {
-    let (id, sealed) = seal(ObjectKind::Delta, b"too short to compress");
-    let bytes = golden("object-raw", &sealed);
-    assert_eq!(open(ObjectKind::Delta, &bytes).unwrap(), b"too short to compress");
-    assert_eq!(sealed_id(&bytes).unwrap(), id);
+    let (id, encoded) = encode_object(ObjectKind::Delta, b"too short to compress");
+    let bytes = golden("object-raw", &encoded);
+    assert_eq!(decode_object(ObjectKind::Delta, &bytes).unwrap(), b"too short to compress");
+    assert_eq!(object_id(&bytes).unwrap(), id);
     let content = b"the same line again\n".repeat(20);
-    let bytes = kept("object-zstd", &seal(ObjectKind::Page, &content).1);
+    let bytes = kept("object-zstd", &encode_object(ObjectKind::Page, &content).1);
     assert!(bytes.len() < 100);
-    assert_eq!(open(ObjectKind::Page, &bytes).unwrap(), content);
+    assert_eq!(decode_object(ObjectKind::Page, &bytes).unwrap(), content);
     let prefix: Vec<u8> = (0..2000_u32).flat_map(|n| (n * n % 251).to_le_bytes()).collect();
     let bytes = kept(
         "object-prefix",
-        &seal_with_prefix(ObjectKind::Blob, &prefix, &prefix[1000..], CompressionEffort::Quick).1,
+        &encode_object_with_prefix(
+            ObjectKind::Blob,
+            &prefix,
+            &prefix[1000..],
+            CompressionEffort::Quick,
+        )
+        .1,
     );
     assert!(bytes.len() < 100);
-    assert_eq!(open_with_prefix(ObjectKind::Blob, &prefix, &bytes).unwrap(), &prefix[1000..]);
+    assert_eq!(
+        decode_object_with_prefix(ObjectKind::Blob, &prefix, &bytes).unwrap(),
+        &prefix[1000..]
+    );
 }
 
 fn head() -> BranchHead {
@@ -283,7 +293,7 @@ pub(super) fn bookmark() -> BookmarkRow {
 fn record() -> Record {
     let session = 0;
     let id = CheckpointId::from_bytes([0x22; 16]);
-    let object = || RecordBytes(seal(ObjectKind::Blob, b"content").1);
+    let object = || RecordBytes(encode_object(ObjectKind::Blob, b"content").1);
     let checkpoint = || Box::new(checkpoint());
     let named = DeltaPart::Named(ObjectId::from_bytes([0x99; 32]));
     let changes = vec![

@@ -6,9 +6,9 @@ use crate::engine::compare::compare;
 use crate::engine::index::{find_operation_of, fold};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::plan_context::PlanContext;
+use crate::engine::planned_revision::CommitTarget;
 use crate::engine::refs::session as session_refs;
 use crate::engine::revision_plan::{self, ClaimChange};
-use crate::engine::sealed_revision::CommitTarget;
 use crate::engine::{blob, timeline};
 use crate::error::{Error, Result};
 use crate::format::{

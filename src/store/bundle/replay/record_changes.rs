@@ -197,7 +197,7 @@ impl SessionReplay<'_> {
         if page == LOST_OBJECT {
             return Err(Error::missing("a page of facts, which was lost before a repair"));
         }
-        let sealed = object::sealed(self.view, page)?;
+        let encoded = object::encoded(self.view, page)?;
         let content = object::content(self.view, ObjectKind::Page, page)?;
         let facts = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?.facts;
         let times = || facts.iter().map(|fact| fact.at);
@@ -206,7 +206,7 @@ impl SessionReplay<'_> {
             count,
             first: times().min().unwrap_or_default(),
             last: times().max().unwrap_or_default(),
-            page: DeltaPart::Inline(RecordBytes(sealed)),
+            page: DeltaPart::Inline(RecordBytes(encoded)),
         })
     }
 
@@ -235,7 +235,7 @@ impl SessionReplay<'_> {
                     }
                     break;
                 };
-                let object = RecordBytes(object::sealed(self.view, part.object)?);
+                let object = RecordBytes(object::encoded(self.view, part.object)?);
                 let (session, blob, prefix) = (self.named, row.blob.clone(), part.prefix);
                 changes.push(RecordChange::Segment { session, blob, offset: from, prefix, object });
                 from += part.length;

@@ -1,6 +1,6 @@
-//! Makes the header, body and delta of a new revision from the refs and sealed changes.
+//! Makes the header, body and delta of a new revision from the refs and a prepared delta.
 
-use super::delta_parts::{list_id, seal_delta};
+use super::delta_parts::{encode_delta, list_id};
 use super::encoded_change::{DigestedEntry, EncodedChange};
 use super::refs::{StoreRefs, effective, session};
 use crate::error::Result;
@@ -22,10 +22,11 @@ pub(crate) struct CommitTarget<'a> {
     pub(crate) operation: &'a Operation,
 }
 
-/// A sealed delta, valid as long as the head does not change.
+/// An encoded delta, and what a revision needs to know of it. It is valid as long as the head does
+/// not change.
 pub(crate) struct PreparedDelta {
     pub(super) head: Option<RevisionId>,
-    /// Number of purges when the delta was sealed: a purge changes the content of a head without
+    /// Number of purges when the delta was encoded: a purge changes the content of a head without
     /// changing its id.
     pub(super) purges: u64,
     pub(super) blobs: Vec<RecordChange>,
@@ -36,6 +37,7 @@ pub(crate) struct PreparedDelta {
     pub(super) entries: Arc<[EncodedChange]>,
 }
 
+/// A revision that is not written yet.
 pub(crate) struct PlannedRevision {
     /// The large values that the revision refers to, then the revision itself.
     pub(crate) changes: Vec<RecordChange>,
@@ -71,8 +73,8 @@ pub(crate) fn plan_cleared(
     salt: [u8; 16],
 ) -> Result<PlannedRevision> {
     let head = session(refs, place.session)?.branch(place.branch)?.head;
-    let sealed = empty_delta(head.as_ref(), StateDigest::EMPTY, 0);
-    finish(refs, place, head.as_ref(), &sealed, Some(ResetSource::Empty), &[], salt)
+    let prepared = empty_delta(head.as_ref(), StateDigest::EMPTY, 0);
+    finish(refs, place, head.as_ref(), &prepared, Some(ResetSource::Empty), &[], salt)
 }
 
 /// Plans a revision that adds new claims. All random values are derived from `salt`, so planning
@@ -99,18 +101,18 @@ pub(crate) fn plan_additions(
         (key, None, Some(DigestedEntry { entry, term: Some(term) }))
     };
     let entries: Arc<[EncodedChange]> = additions.into_iter().map(added).collect();
-    let (blobs, parts, delta) = seal_delta(&entries, &mut salts)?;
+    let (blobs, parts, delta) = encode_delta(&entries, &mut salts)?;
     let head_id = head.map(|head| head.id);
-    let sealed =
+    let prepared =
         PreparedDelta { head: head_id, purges: 0, blobs, parts, delta, digest, count, entries };
-    finish(refs, place, head.as_ref(), &sealed, None, &[], salt)
+    finish(refs, place, head.as_ref(), &prepared, None, &[], salt)
 }
 
 pub(super) fn finish(
     refs: &StoreRefs,
     place: CommitTarget<'_>,
     head: Option<&BranchHead>,
-    sealed: &PreparedDelta,
+    prepared: &PreparedDelta,
     reset: Option<ResetSource>,
     merged: &[ParentRevision],
     salt: [u8; 16],
@@ -126,20 +128,20 @@ pub(super) fn finish(
         reset,
         time: place.time,
         body: ObjectId::from_bytes(*blake3::hash(&body).as_bytes()),
-        delta: sealed.delta,
-        digest: sealed.digest,
-        count: sealed.count,
+        delta: prepared.delta,
+        digest: prepared.digest,
+        count: prepared.count,
     };
     let encoded = header.encode();
     let id = RevisionHeader::id_of(&encoded);
     let new_head = BranchHead::of(&header, id, effective(head, place.time));
-    let mut changes = sealed.blobs.clone();
+    let mut changes = prepared.blobs.clone();
     changes.push(RecordChange::Revision {
         session: place.session,
         header: RecordBytes(encoded),
         body: RecordBytes(body),
-        delta: sealed.parts.clone(),
+        delta: prepared.parts.clone(),
     });
-    let (parent, entries) = (head.map(|head| head.id), Arc::clone(&sealed.entries));
+    let (parent, entries) = (head.map(|head| head.id), Arc::clone(&prepared.entries));
     Ok(PlannedRevision { changes, head: new_head, parent, entries })
 }
