@@ -44,7 +44,7 @@ pub fn record(data: &[u8]) {
 const KINDS: [ObjectKind; 4] =
     [ObjectKind::Delta, ObjectKind::Chunk, ObjectKind::Page, ObjectKind::Blob];
 
-/// Stored objects: these bytes are opened as an object, or encoded as one, with or without a prefix.
+/// Objects: these bytes are decoded as an object, or encoded as one, with or without a prefix.
 pub fn object(data: &[u8]) {
     let Some((which, bytes)) = data.split_first() else { return };
     let kind = KINDS[usize::from(*which) % 4];

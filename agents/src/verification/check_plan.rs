@@ -197,33 +197,36 @@ impl CheckPlan {
             OutputEvent::Marker(_) => false,
         };
         let at = self.events.iter().position(is_own)?;
+        // The output of the check is between the last marker before it and the first one after it.
         let marked = self.marked_lines(lines);
         let line_of = |number: usize| marked.get(number).copied().flatten();
-        let start = (0..at).rev().find_map(|number| Some((number, line_of(number)?)));
+        let marker_before = (0..at).rev().find_map(|number| Some((number, line_of(number)?)));
         let mut later = at + 1..self.events.len();
-        let end = later.find_map(|number| Some((number, line_of(number)?)));
-        let between = self.events.get(start.map_or(0, |(number, _)| number)..at);
-        let until = end.map_or(self.events.len(), |(number, _)| number);
-        let follows = self.events.get(at + 1..until).unwrap_or_default();
-        let range =
-            start.map_or(0, |(_, line)| line + 1)..end.map_or(lines.len(), |(_, line)| line);
-        if follows.iter().any(&foreign) || range.start > range.end {
+        let marker_after = later.find_map(|number| Some((number, line_of(number)?)));
+        let first = marker_before.map_or(0, |(number, _)| number);
+        let end = marker_after.map_or(self.events.len(), |(number, _)| number);
+        let events_before = self.events.get(first..at).unwrap_or_default();
+        let events_after = self.events.get(at + 1..end).unwrap_or_default();
+        let range = marker_before.map_or(0, |(_, line)| line + 1)
+            ..marker_after.map_or(lines.len(), |(_, line)| line);
+        if events_after.iter().any(&foreign) || range.start > range.end {
             return None;
         }
-        if !between.unwrap_or_default().iter().any(&foreign) {
+        if !events_before.iter().any(&foreign) {
             return Some(range);
         }
-        // The last lines are lines of the check if it certainly printed them.
-        let ends = !follows
+        // Another program prints before the check. The last lines are lines of the check if it
+        // certainly printed them.
+        let is_last = !events_after
             .iter()
             .any(|event| matches!(event, OutputEvent::Check(_) | OutputEvent::Reader(_)));
-        let prints =
+        let certainly_prints =
             place.call.summary.is_some_and(|summary| !summary.silent && !summary.shapes.is_empty());
         match place.filters.last().and_then(OutputFilter::tail_lines) {
-            Some(count) if ends && prints => {
-                let is_printed = |event: &&OutputEvent| matches!(event, OutputEvent::Marker(_));
-                let printed = follows.iter().filter(is_printed).count();
-                let end = range.end.saturating_sub(printed).max(range.start);
+            Some(count) if is_last && certainly_prints => {
+                let is_marker = |event: &&OutputEvent| matches!(event, OutputEvent::Marker(_));
+                let markers = events_after.iter().filter(is_marker).count();
+                let end = range.end.saturating_sub(markers).max(range.start);
                 Some(end.saturating_sub(count).max(range.start)..end)
             }
             _ => None,
