@@ -268,7 +268,7 @@ fn next_steps(brief: &SessionBrief, settled: &[(String, String)]) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Fact, FactOrigin, Key, Value};
+    use crate::model::{Fact, FactOrigin, Key, ObjectId, TextRef, Value};
     use crate::store::{ClaimChange, NewSession, Store, WriteContext};
 
     fn at(second: i64) -> Timestamp {
@@ -295,6 +295,24 @@ mod tests {
         assert_eq!(entity_title(Kind::Code, &named), "3e1290e61a half done");
         let edit = Value::from([commit, ("path", "a".into()), ("description", "b".into())]);
         assert_eq!(entity_title(Kind::Code, &edit), "a");
+    }
+
+    #[test]
+    fn the_beginning_of_a_long_text_ends_with_a_mark() {
+        let long = TextRef {
+            preview: "cargo test --package ".to_owned(),
+            bytes: 900,
+            hash: ObjectId::from_bytes([3; 32]),
+            place: None,
+            pointer: String::new(),
+        };
+        let value = Value::from([("command", long.into_value()), ("outcome", "failed".into())]);
+        assert_eq!(entity_title(Kind::Command, &value), "cargo test --package…");
+        let known = SourcedFact {
+            fact: Fact { kind: Kind::Command, value, ..check("c1", "failed", 1) },
+            source: None,
+        };
+        assert_eq!(last_commands(&[known])[0].text, "cargo test --package…");
     }
 
     fn check(id: &str, status: &str, second: i64) -> Fact {

@@ -3,6 +3,7 @@
 use crate::engine::fact::SourcedFact;
 use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
 use crate::model::{Fact, Kind};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -137,7 +138,7 @@ impl CheckTracker {
         list.insert(LastCheckResult {
             status,
             text: of.name.clone(),
-            description: text_preview(&found.description).map(str::to_owned),
+            description: display_text(&found.description).map(Cow::into_owned),
             exit_code: found.exit_code,
             fact,
             of,
@@ -380,6 +381,11 @@ impl CheckTarget {
 /// Returns the beginning of a text; `None` if there is no text, or an empty one.
 pub(super) fn text_preview(text: &Option<FactText>) -> Option<&str> {
     text.as_ref().map(FactText::preview).filter(|text| !text.is_empty())
+}
+
+/// Returns a text for display; `None` if there is no text, or an empty one.
+pub(super) fn display_text(text: &Option<FactText>) -> Option<Cow<'_, str>> {
+    text.as_ref().map(FactText::shown).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]

@@ -33,9 +33,9 @@ pub(super) fn check_item(fact: &Fact, result: &VerificationResult, turn: CheckTu
         }
         VerificationStatus::Skipped | VerificationStatus::Unknown => StoryMark::Plain,
     };
-    let description = result.description.as_ref().map(FactText::preview);
+    let description = result.description.as_ref().map(FactText::shown);
     item.marked(mark)
-        .detailed(description.map(|text| one_line(text, ITEM_CHARS)))
+        .detailed(description.map(|text| one_line(&text, ITEM_CHARS)))
         .about(Kind::Verification, &fact.id)
         .by(result.agent.clone())
 }

@@ -1,7 +1,7 @@
 //! The runs of checks over time.
 
 use super::project_root::{ProjectRoot, shown_text};
-use crate::model::claim::{VerificationResult, VerificationStatus};
+use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
 use crate::model::{Fact, Timestamp};
 use crate::store::{CheckTurn, check_label};
 
@@ -32,14 +32,14 @@ impl CheckRun {
         turn: CheckTurn,
         root: Option<&ProjectRoot>,
     ) -> Self {
-        let description = found.description.as_ref().map(|text| text.preview());
+        let description = found.description.as_ref().map(FactText::shown);
         Self {
             id: fact.id.clone(),
             at: fact.at,
             name: shown_text(root, &check_label(fact, found)).into_owned(),
             status: found.status.unwrap_or(VerificationStatus::Unknown),
             is_loud: turn.is_news(),
-            description: description.map(|text| shown_text(root, text).into_owned()),
+            description: description.map(|text| shown_text(root, &text).into_owned()),
             failing: None,
         }
     }

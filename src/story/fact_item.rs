@@ -41,8 +41,8 @@ pub(super) fn command_item(
     command: &ExecutedCommand,
     root: Option<&ProjectRoot>,
 ) -> StoryItem {
-    let line = command.command.as_ref().map_or("", FactText::preview);
-    let line = one_line(&shown_text(root, line), ITEM_CHARS);
+    let line = command.command.as_ref().map(FactText::shown).unwrap_or_default();
+    let line = one_line(&shown_text(root, &line), ITEM_CHARS);
     let ended = match (command.exit_code, command.outcome) {
         (Some(0), _) | (None, None | Some(CommandOutcome::Finished)) => String::new(),
         (Some(code), _) => format!(" (exit {code})"),
@@ -50,7 +50,7 @@ pub(super) fn command_item(
     };
     let failed = command.exit_code.is_some_and(|code| code != 0)
         || command.outcome == Some(CommandOutcome::Failed);
-    let reason = command.reason.as_ref().map(|reason| one_line(reason.preview(), ITEM_CHARS));
+    let reason = command.reason.as_ref().map(|reason| one_line(&reason.shown(), ITEM_CHARS));
     let text = format!("$ {line}{ended}");
     StoryItem::quiet(known.fact.at, StoryKind::Command, FoldKey::Command, text)
         .marked(if failed { StoryMark::Bad } else { StoryMark::Plain })
@@ -93,7 +93,7 @@ pub(super) fn tool_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Stor
 /// Returns the line of a task's last change; `None` if it has no subject and no description.
 pub(super) fn task_item(known: &SourcedFact) -> Option<StoryItem> {
     let task = Task::from_value(&known.fact.value).ok()?;
-    let subject = task.subject.as_ref().or(task.description.as_ref()).map(FactText::preview)?;
+    let subject = task.subject.as_ref().or(task.description.as_ref()).map(FactText::shown)?;
     let status = task.status.as_ref().map_or("pending", FactText::preview).replace('_', " ");
     let text = one_line(&format!("{subject}: {status}"), ITEM_CHARS);
     let item = StoryItem::quiet(known.fact.at, StoryKind::Task, FoldKey::Task, text);
@@ -119,6 +119,6 @@ fn plain(value: &Value) -> String {
         Value::Int(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
         Value::Bool(flag) => flag.to_string(),
-        other => FactText::read(other).map(|text| text.preview().to_owned()).unwrap_or_default(),
+        other => FactText::read(other).map(|text| text.shown().into_owned()).unwrap_or_default(),
     }
 }

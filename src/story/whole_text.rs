@@ -82,7 +82,7 @@ pub(super) fn fill_from(
     let pending = PendingText::of(part, known, text);
     // The question is at the end of the text, and only the beginning is known.
     if pending.is_none() || part != TextPart::Question {
-        fill(item, part, &shown_text(root, text.preview()));
+        fill(item, part, &shown_text(root, &text.shown()));
     }
     item.pending = pending;
 }

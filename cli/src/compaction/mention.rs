@@ -120,7 +120,8 @@ impl SummaryText {
                 (best, found) = (weight, count);
             }
         }
-        let whole = text.trim().to_lowercase();
+        // Of a long text only the beginning is known, with a mark at its end.
+        let whole = text.trim().trim_end_matches('…').to_lowercase();
         let is_mentioned = (!whole.is_empty() && self.lower.contains(&whole))
             || (total > 0.0 && best >= MENTIONED * total);
         Mention { is_mentioned, found, words: words.len() }

@@ -51,7 +51,7 @@ impl<'a> FactTexts<'a> {
         let Some(long) = text.whole() else { return Ok(Some(self.clean(text.preview()))) };
         match self.session.text(known.source.as_deref(), &long, self.resolve) {
             Ok(whole) => Ok(Some(self.clean(&whole))),
-            Err(Error::TextRemoved { .. }) => Ok(Some(self.clean(text.preview()))),
+            Err(Error::TextRemoved { .. }) => Ok(Some(self.clean(&text.shown()))),
             Err(error) => Err(error),
         }
     }
@@ -60,6 +60,6 @@ impl<'a> FactTexts<'a> {
     /// or not a text.
     pub(super) fn preview(&self, known: &SourcedFact, field: &str) -> Option<PageText> {
         let text = FactText::read(known.fact.value.field(field)?)?;
-        Some(self.clean(text.preview())).filter(|text| !text.is_empty())
+        Some(self.clean(&text.shown())).filter(|text| !text.is_empty())
     }
 }

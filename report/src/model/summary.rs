@@ -47,7 +47,7 @@ pub(super) fn tasks(texts: &FactTexts<'_>, facts: &[SourcedFact]) -> Vec<TaskRow
         let text = task.subject.as_ref().or(task.description.as_ref())?;
         let status = task.status.as_ref().map_or("pending", FactText::preview);
         Some(TaskRow {
-            text: texts.clean(text.preview()),
+            text: texts.clean(&text.shown()),
             status: texts.clean(&status.replace('_', " ")),
             is_done: !task.is_open(),
         })
@@ -63,7 +63,7 @@ pub(super) fn inferences(
     let found = facts.iter().filter(|known| known.fact.kind == Kind::Inference);
     let row = |known: &SourcedFact| {
         let found = Inference::from_value(&known.fact.value).ok()?;
-        let text = texts.clean(found.description.as_ref()?.preview());
+        let text = texts.clean(&found.description.as_ref()?.shown());
         (!text.is_empty()).then_some((known.fact.at, text))
     };
     found.filter_map(row).collect()

@@ -1,7 +1,9 @@
 //! Field types, and the macro that builds typed records from them.
 
 use super::InvalidField;
+use crate::model::text::trim_cut_end;
 use crate::model::{FieldMap, Kind, TextRef, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -170,6 +172,16 @@ impl FactText {
                 .and_then(|fields| fields.field("preview")?.as_text())
                 .unwrap_or_default(),
         }
+    }
+
+    /// Returns the text for display: the beginning of a long one ends with `…`.
+    #[must_use]
+    pub fn shown(&self) -> Cow<'_, str> {
+        let text = self.preview();
+        if self.whole().is_none_or(|whole| text.len() as u64 >= whole.bytes) {
+            return text.into();
+        }
+        format!("{}…", trim_cut_end(text).trim_end()).into()
     }
 
     /// Returns the location of the whole text, if only its beginning is stored here.

@@ -226,6 +226,7 @@ fn a_text_reference_is_accepted_in_a_fact_and_refused_in_a_claim() {
     assert_eq!(check(Kind::Command, &value), Ok(value.clone()));
     let command = ExecutedCommand::from_value(&value).unwrap().command.unwrap();
     assert_eq!((command.preview(), command.whole().unwrap().bytes), ("be", 9000));
+    assert_eq!((&*command.shown(), &*FactText::from("be").shown()), ("be…", "be"));
     assert!(check(Kind::Note, &Value::from([("description", long)])).is_err());
 }
 

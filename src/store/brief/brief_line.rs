@@ -1,5 +1,6 @@
 //! The lines of a brief, one for each entity, and the short texts in them.
 
+use crate::model::claim::{FactText, FieldValue};
 use crate::model::text::trim_cut_end;
 use crate::model::{Kind, Timestamp, Value};
 
@@ -86,14 +87,7 @@ pub fn entity_title(kind: Kind, value: &Value) -> String {
         Kind::Notice => &["text", "address", "path"],
         _ => &["description", "name", "title", "text", "content"],
     };
-    let text = |name: &&str| -> Option<String> {
-        let field = value.field(name)?;
-        let preview = match field {
-            Value::Text(text) => text.as_str(),
-            long => long.field(crate::model::TextRef::FIELD)?.field("preview")?.as_text()?,
-        };
-        Some(cut(preview))
-    };
+    let text = |name: &&str| Some(cut(&FactText::read(value.field(name)?)?.shown()));
     if kind == Kind::MemoryItem {
         return match value.field("value") {
             Some(Value::Text(text)) => cut(text),

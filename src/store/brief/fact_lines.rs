@@ -6,7 +6,7 @@ use crate::model::claim::{
     CommandOutcome, ExecutedCommand, FactText, FieldValue, Task, ToolOutcome, VocabularyWord,
 };
 use crate::model::{Kind, Timestamp, Value};
-use crate::store::check_results::text_preview;
+use crate::store::check_results::{display_text, text_preview};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many of the last commands a brief shows.
@@ -23,8 +23,8 @@ pub(super) fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines: Vec<(String, BriefLine)> = Vec::new();
     for known in facts.iter().rev().filter(|known| known.fact.kind == Kind::Command) {
         let text = known.fact.value.field("command").and_then(FactText::read);
-        let text = text_preview(&text).unwrap_or_default();
-        let Some(likeness) = likeness(text) else { continue };
+        let text = display_text(&text).unwrap_or_default();
+        let Some(likeness) = likeness(&text) else { continue };
         if let Some((_, like)) = lines.iter_mut().find(|(other, _)| *other == likeness) {
             like.similar += 1;
             continue;
@@ -36,7 +36,7 @@ pub(super) fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
         let line = BriefLine {
             word: found.outcome.map(VocabularyWord::word),
             exit_code: found.exit_code,
-            ..line(Kind::Command, known.fact.id.clone(), Some(text), known.fact.at)
+            ..line(Kind::Command, known.fact.id.clone(), Some(&text), known.fact.at)
         };
         lines.push((likeness, line));
     }
@@ -122,7 +122,8 @@ pub(super) fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
         }
         let word = Some(CommandOutcome::Refused.word());
         let line = line(fact.kind, fact.id.clone(), Some(&text), fact.at);
-        lines.push(BriefLine { word, reason: text_preview(&reason).map(cut), ..line });
+        let reason = display_text(&reason).map(|reason| cut(&reason));
+        lines.push(BriefLine { word, reason, ..line });
         if lines.len() == REFUSED {
             break;
         }
@@ -142,9 +143,9 @@ pub(super) fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
     for known in facts.iter().filter(|known| known.fact.kind == Kind::Task) {
         let Ok(found) = Task::from_value(&known.fact.value) else { continue };
         if found.is_open() && found.agent.is_none() {
-            let text = text_preview(&found.subject).or_else(|| text_preview(&found.description));
+            let text = display_text(&found.subject).or_else(|| display_text(&found.description));
             let reason = text_preview(&found.status).map(cut);
-            let line = line(Kind::Task, known.fact.id.clone(), text, known.fact.at);
+            let line = line(Kind::Task, known.fact.id.clone(), text.as_deref(), known.fact.at);
             lines.push(BriefLine { reason, ..line });
         }
     }
