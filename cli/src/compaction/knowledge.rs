@@ -3,10 +3,11 @@
 use super::loss::{KnownItem, LossKind};
 use super::mention::judged_word_count;
 use crate::error::CommandError;
+use crate::text::{TextLength, TextReader};
 use forge_store::model::claim::{Belief, BeliefKind, FactText, Gap};
 use forge_store::model::claim::{CodeState, Prompt, VocabularyWord};
 use forge_store::model::{Kind, Timestamp};
-use forge_store::store::{BriefLine, SessionBrief, SourcedFact, StateAt};
+use forge_store::store::{BriefLine, Session, SessionBrief, SourcedFact, StateAt};
 use forge_store::story::Story;
 use std::collections::BTreeMap;
 
@@ -42,6 +43,8 @@ pub struct SessionKnowledge {
     pub blocking: Vec<String>,
     /// The prompts of persons, the latest first.
     pub prompts: Vec<AskedPrompt>,
+    /// The last prompt, with its whole text. A slash command only if there is no other prompt.
+    pub last_prompt: Option<AskedPrompt>,
     /// The files that were changed, latest first.
     pub files: Vec<ChangedFile>,
     /// The time of the previous compaction. A summary need not mention files that have not changed
@@ -70,6 +73,7 @@ impl SessionKnowledge {
     pub fn from_state(state: &StateAt) -> Result<Self, CommandError> {
         let facts = state.facts()?;
         let (prompts, files) = (prompts(&facts), changed_files(&facts));
+        let last_prompt = last_prompt(&prompts, &facts, state.session())?;
         let brief = Story::brief_of_facts(state, facts, &forge_agents::resolve)?;
         let (mut decisions, mut constraints) = (Vec::new(), Vec::new());
         for (id, entry) in state.claims_of(Kind::Belief)? {
@@ -105,13 +109,17 @@ impl SessionKnowledge {
                 (one.time, format!("{} {}", sha.unwrap_or_default(), one.message))
             })
             .collect();
-        Ok(Self { decisions, constraints, blocking, prompts, files, since: None, commits, brief })
-    }
-
-    /// Returns the last prompt: a slash command only if there is no other prompt.
-    #[must_use]
-    pub fn last_prompt(&self) -> Option<&AskedPrompt> {
-        self.prompts.iter().find(|it| !it.is_client_command).or(self.prompts.first())
+        Ok(Self {
+            brief,
+            decisions,
+            constraints,
+            blocking,
+            prompts,
+            last_prompt,
+            files,
+            since: None,
+            commits,
+        })
     }
 
     /// Returns what a summary should mention, most important first.
@@ -159,7 +167,7 @@ fn prompts(facts: &[SourcedFact]) -> Vec<AskedPrompt> {
             let is_slash = |tags: Vec<String>| tags.iter().any(|tag| tag == "slash");
             Some(AskedPrompt {
                 id: known.fact.id.clone(),
-                text: prompt.text?.preview().to_owned(),
+                text: prompt.text?.shown().into_owned(),
                 at: known.fact.at,
                 is_client_command: prompt.tags.is_some_and(is_slash),
             })
@@ -167,6 +175,25 @@ fn prompts(facts: &[SourcedFact]) -> Vec<AskedPrompt> {
         .collect();
     prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.at));
     prompts
+}
+
+/// Returns the last prompt with its whole text, or with its beginning if the rest was removed.
+fn last_prompt(
+    prompts: &[AskedPrompt],
+    facts: &[SourcedFact],
+    session: &Session,
+) -> Result<Option<AskedPrompt>, CommandError> {
+    let typed = prompts.iter().find(|it| !it.is_client_command);
+    let Some(mut last) = typed.or(prompts.first()).cloned() else { return Ok(None) };
+    let is_last =
+        |known: &&SourcedFact| known.fact.kind == Kind::Prompt && known.fact.id == last.id;
+    let known = facts.iter().find(is_last);
+    if let Some((known, text)) = known.and_then(|it| Some((it, it.fact.value.field("text")?))) {
+        let mut texts = TextReader::new(session, TextLength::Whole);
+        let whole = texts.resolve(known.source.as_deref(), text.clone())?;
+        whole.as_text().unwrap_or_default().clone_into(&mut last.text);
+    }
+    Ok(Some(last))
 }
 
 /// Whether a prompt says how the work is to be done, and not only what is to be done.

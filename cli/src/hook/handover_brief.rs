@@ -159,21 +159,21 @@ fn render(
     page.first_lines("Checks that passed last", &known.brief.passed, |page, line| {
         format!("{} at {}", shorten(&line.text, page.text.max(40)), page.time_of_day(line.at))
     });
-    let last = known.last_prompt();
+    let last = known.last_prompt.as_ref();
     match last {
         Some(last) => {
             let prompt = shorten(&last.text, (page.text * 2).max(80));
             let clock = page.time_of_day(last.at);
-            let _ = writeln!(page.out, "Last prompt ({clock}): {prompt}");
+            let line = brief.prompts.iter().find(|line| line.id == last.id);
+            let question = line.map(|line| page.question(line)).unwrap_or_default();
+            let _ = writeln!(page.out, "Last prompt ({clock}): {prompt}{question}");
         }
         None => page.line_if_none("Last prompt"),
     }
     let is_earlier = |line: &&BriefLine| last.is_none_or(|last| line.at < last.at);
     let earlier: Vec<&BriefLine> = brief.prompts.iter().filter(is_earlier).collect();
     page.all_lines("Prompts before it, the latest first", earlier, |page, line| {
-        let question = line.reason.as_deref().map(|to| shorten(to, page.text / 2));
-        let question = question.map(|to| format!(" ({to})")).unwrap_or_default();
-        format!("{}{question}", shorten(&line.text, page.text.max(40)))
+        format!("{}{}", shorten(&line.text, page.text.max(40)), page.question(line))
     });
     page.files(known);
     page.uncommitted(known);
@@ -273,6 +273,12 @@ impl HandoverPage {
         let reason = reason.filter(|reason| !reason.is_empty() && reason != "…");
         let word = if line.kind == Kind::Task { "" } else { "because " };
         reason.map(|reason| format!(" [{word}{reason}]")).unwrap_or_default()
+    }
+
+    /// Returns the question that a prompt answers, if it answers one.
+    fn question(&self, prompt: &BriefLine) -> String {
+        let question = prompt.reason.as_deref().map(|to| shorten(to, (self.text / 2).max(40)));
+        question.map(|to| format!(" ({to})")).unwrap_or_default()
     }
 
     /// Adds the names of files on one line, because most of them are short.

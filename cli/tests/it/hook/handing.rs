@@ -182,6 +182,30 @@ fn the_brief_has_instructions_and_refusals_that_the_summary_left_out() {
     assert_eq!(brief["refused"][0]["reason"], "main is protected", "{brief}");
 }
 
+/// An answer such as `1` says nothing without its question, and what is wanted is often at the end
+/// of a long prompt.
+#[test]
+fn the_last_prompt_has_its_question_and_its_whole_text() {
+    let said = |second, role: &str, text: &str| {
+        let content = json!({"role": role, "content": [{"type": "text", "text": text}]});
+        line(second, role, &format!("\"message\":{content}"))
+    };
+    let handed = |prompt: &str| {
+        let mut player = Player::new("cc-1");
+        player.append(&said(0, "user", "write a plan for the lease"));
+        player.append(&said(1, "assistant", "The plan is saved. Which approach do you want?"));
+        player.append(&said(2, "user", prompt));
+        player.hook("PreCompact", at(5), json!({"trigger": "auto"}));
+        player.hook("SessionStart", at(6), json!({"source": "compact"})).unwrap()
+    };
+    let text = handed("1");
+    let expected = "Last prompt (10:00Z): 1 (to: Which approach do you want?)\n";
+    assert!(text.contains(expected), "{text}");
+    let long = format!("{}now fix the lease", "a line of the log ".repeat(20));
+    let text = handed(&long);
+    assert!(text.contains(&format!("Last prompt (10:00Z): {long}")), "{text}");
+}
+
 /// Text from elsewhere that looks like a heading, a list item or an escape sequence stays inside
 /// its line of the brief.
 #[test]
