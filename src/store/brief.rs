@@ -52,10 +52,14 @@ pub struct SessionBrief {
     /// [`lists`](Self::lists).
     pub passed: Vec<BriefLine>,
     /// The last prompts, the latest first. Only [`Story::brief`](crate::story::Story::brief) fills
-    /// this list and `uncommitted`.
+    /// this list, `uncommitted` and `commits`.
     pub prompts: Vec<BriefLine>,
     /// The files that were edited after the last commit, the latest edit first.
     pub uncommitted: Vec<BriefLine>,
+    /// The last commits, the latest first, each with its hash as id: what commands committed, and
+    /// what checkpoints since the first edit recorded that no command shows. Not one of the
+    /// [`lists`](Self::lists).
+    pub commits: Vec<BriefLine>,
     /// The last commands, the latest first.
     pub commands: Vec<BriefLine>,
     /// The last commands and tool calls that were refused, the latest first, with the reason.

@@ -1,11 +1,11 @@
-//! The brief of a moment, with what only the story knows: the prompts, how checks failed, and edits
-//! that no commit has.
+//! The brief of a moment, with what only the story knows: the prompts, how checks failed, the
+//! commits, and edits that no commit has.
 
 use super::events::{StoryEvents, call_of};
 use super::failure_text::failure_text;
 use super::item::StoryKind;
 use super::project_root::shown_text;
-use super::{Story, StoryItem, StoryRef};
+use super::{DeliveredCommit, Story, StoryItem, StoryRef};
 use crate::error::{Error, Result};
 use crate::model::claim::{FactText, FieldValue};
 use crate::model::{Kind, Value};
@@ -13,6 +13,8 @@ use crate::store::{BriefLine, SessionBrief, SourcedFact, StateAt, TextResolver};
 
 /// The maximum number of prompts in a brief: the last ones.
 const PROMPTS: usize = 5;
+/// The maximum number of commits in a brief: the last ones.
+const COMMITS: usize = 10;
 /// The length of the beginning and of the end of an output in which a failure is looked for, in
 /// bytes.
 const OUTPUT_BYTES: usize = 256 * 1024;
@@ -37,6 +39,8 @@ impl Story {
         story.read_whole_texts(state.session(), resolve)?;
         brief.prompts = story.items().rev().map(prompt_line).collect();
         brief.uncommitted = story.uncommitted_lines();
+        brief.commits =
+            story.findings.commits.iter().rev().take(COMMITS).map(commit_line).collect();
         let root = story.root.as_ref();
         let lists = [&mut brief.commands, &mut brief.failing, &mut brief.refused];
         for line in lists.into_iter().flatten() {
@@ -66,6 +70,11 @@ impl Story {
         };
         files.map(line).collect()
     }
+}
+
+fn commit_line(commit: &DeliveredCommit) -> BriefLine {
+    let (sha, subject) = (commit.sha.clone(), commit.subject.clone());
+    BriefLine::new(Kind::Command, sha.unwrap_or_default(), subject.unwrap_or_default(), commit.at)
 }
 
 fn prompt_line(item: &StoryItem) -> BriefLine {

@@ -96,13 +96,11 @@ impl StoryEvents {
         let edits = facts.iter().filter(|known| known.fact.kind == Kind::Code);
         let first_edit = edits.map(|known| known.fact.at).min();
         let mut read = Self::of_facts(facts);
-        read.events.retain(|(at, event)| match event {
-            StoryEvent::Fact(known) => match known.fact.kind {
-                Kind::Prompt | Kind::Message | Kind::Code | Kind::Agent => true,
-                // Only commands that may have committed an edit are needed.
-                Kind::Command => first_edit.is_some_and(|first| *at >= first),
-                _ => false,
-            },
+        read.events.retain(|(_, event)| match event {
+            StoryEvent::Fact(known) => matches!(
+                known.fact.kind,
+                Kind::Prompt | Kind::Message | Kind::Code | Kind::Agent | Kind::Command
+            ),
             _ => true,
         });
         if let Some(first) = first_edit {

@@ -95,20 +95,30 @@ impl SessionKnowledge {
         }
         let point = state.point();
         let session = state.session();
-        let mut commits = session.checkpoints(&forge_store::store::CheckpointFilter {
+        let commits = session.checkpoints(&forge_store::store::CheckpointFilter {
             tag: Some("commit".to_owned()),
             until: point.time(),
             limit: Some(COMMITS),
             ..Default::default()
         })?;
-        commits.sort_by_key(|one| std::cmp::Reverse(one.time));
-        let commits = commits
+        let mut commits: Vec<(Timestamp, String)> = commits
             .into_iter()
             .map(|one| {
                 let sha = one.body.field("commit").and_then(forge_store::model::Value::as_text);
                 (one.time, format!("{} {}", sha.unwrap_or_default(), one.message))
             })
             .collect();
+        // A commit of a sub-agent, or one that only a hook reported, has no checkpoint.
+        for line in &brief.commits {
+            let is_same = |(at, text): &(Timestamp, String)| {
+                *at == line.at || (!line.id.is_empty() && text.starts_with(&line.id))
+            };
+            if !commits.iter().any(is_same) {
+                commits.push((line.at, format!("{} {}", line.id, line.text).trim().to_owned()));
+            }
+        }
+        commits.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        commits.truncate(COMMITS);
         Ok(Self {
             brief,
             decisions,

@@ -206,6 +206,30 @@ fn the_last_prompt_has_its_question_and_its_whole_text() {
     assert!(text.contains(&format!("Last prompt (10:00Z): {long}")), "{text}");
 }
 
+/// A hook makes no checkpoint of a commit.
+#[test]
+fn the_brief_has_a_commit_that_only_a_hook_reported() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let codex = |event: &str, more: Value| {
+        let mut input = json!({
+            "session_id": "c1", "turn_id": "t", "transcript_path": null,
+            "cwd": environment.path("project"),
+        });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call(&environment, "codex", event, &input.to_string())
+    };
+    let commit = json!({
+        "tool_name": "Bash", "tool_use_id": "x1", "tool_input": {"command": "git commit -m fixed"},
+        "tool_response": "[main abc1234] fixed\n 1 file changed",
+    });
+    assert_eq!(codex("PostToolUse", commit), "");
+    assert_eq!(codex("PreCompact", json!({"trigger": "auto"})), "");
+    assert_eq!(codex("PostCompact", json!({"trigger": "auto"})), "");
+    let handed = codex("SessionStart", json!({"source": "compact"}));
+    assert!(handed.contains("Commits:\\n- abc1234 fixed at "), "{handed}");
+}
+
 /// Text from elsewhere that looks like a heading, a list item or an escape sequence stays inside
 /// its line of the brief.
 #[test]
