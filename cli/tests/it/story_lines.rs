@@ -188,6 +188,19 @@ fn the_heading_counts_the_shown_items() {
     ");
 }
 
+/// Regression: the heading of a part of a story counted the items of the whole story as shown.
+#[test]
+fn the_heading_of_a_part_counts_the_items_of_that_part() {
+    let environment = imported();
+    for (since, expected) in [
+        ("2026-01-01T10:04:00Z", "2 prompts, 1 commit; 1 of 4 items shown\n"),
+        ("2026-01-01T11:00:00Z", "2 prompts, 1 commit; 0 of 4 items shown\n"),
+    ] {
+        let story = environment.forge(["story", "--since", since]).success();
+        assert!(story.contains(expected), "{story}");
+    }
+}
+
 #[test]
 fn the_log_shows_the_patches_of_edits() {
     let environment = Environment::new();
