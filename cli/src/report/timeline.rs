@@ -244,7 +244,9 @@ impl Report for TimelineReport {
                 true => format!(
                     "No head, fork, merge or checkpoint of {session} is in this part of the timeline."
                 ),
-                false => format!("Nothing has happened in {session} yet."),
+                false => format!(
+                    "{session} has no revision and no checkpoint yet. 'forge story' shows what happened."
+                ),
             };
             return screen.plain(&text);
         }
