@@ -4,12 +4,13 @@ use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
 use crate::args::select::{ClaimListArgs, EntityShowArgs, Timed};
 use crate::args::value;
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
 use crate::text::shorten;
 use crate::verb::{Verb, VerbResult, commands};
-use forge_store::model::claim::Gap;
-use forge_store::model::{Key, Kind, Value, rule};
+use forge_store::model::claim::{FieldValue, Gap, GapStatus};
+use forge_store::model::{FieldMap, Key, Kind, Value, rule};
 
 /// The length, in characters with the ellipsis, at which a replaced answer is cut for display.
 const MAX_ANSWER_CHARACTERS: usize = 160;
@@ -32,6 +33,27 @@ pub enum GapCommand {
 commands!(GapCommand: Add, Fill, Update, List, Show);
 
 impl RecordedClaim for Gap {
+    /// Refuses a resolution of a gap that stays open: its author would take the gap for filled.
+    fn check_change(
+        writing: &SessionWriter,
+        id: &str,
+        fields: &FieldMap,
+    ) -> Result<(), CommandError> {
+        if !fields.contains_key("resolution") {
+            return Ok(());
+        }
+        let key = Key::new(Kind::Gap, id);
+        let Some(known) = writing.session.claim(&writing.session.head()?, &key)? else {
+            return Ok(());
+        };
+        let status = fields.get("status").or_else(|| known.value.field("status"));
+        if status.and_then(GapStatus::read).is_some_and(|status| !status.is_open()) {
+            return Ok(());
+        }
+        Err(CommandError::invalid(format!("the gap {id} is open: it cannot have a resolution"))
+            .hinted("give its status too: 'filled' ('forge gap fill'), 'unfillable' or 'obsolete'"))
+    }
+
     fn word_for_ids(text: &str) -> Option<Value> {
         match text {
             "all" => Some(true.into()),

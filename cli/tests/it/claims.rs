@@ -154,6 +154,22 @@ fn gaps_are_added_updated_and_filled() {
     ");
 }
 
+/// Regression: the gap stayed open, and its author took it for filled.
+#[test]
+fn a_gap_that_stays_open_gets_no_resolution() {
+    let environment = project();
+    environment.forge(["gap", "add", "which"]).success();
+    let update = ["gap", "update", "G1", "--resolution", "that one"];
+    assert_snapshot!(environment.forge(update), @r"
+    [stderr]
+    error: the gap G1 is open: it cannot have a resolution
+    hint: give its status too: 'filled' ('forge gap fill'), 'unfillable' or 'obsolete'
+    [exit 2]
+    ");
+    environment.forge(["gap", "update", "G1", "--status", "obsolete"]).success();
+    assert_snapshot!(environment.forge(update), @"Updated gap G1 (session project, branch main, #3)");
+}
+
 #[test]
 fn notes_are_recorded() {
     let environment = project();

@@ -327,6 +327,18 @@ fn errors_of_tools_name_a_next_step() {
     assert_eq!(list["sessions"], json!([]));
 }
 
+/// Regression: the gap stayed open, and the agent took it for filled.
+#[test]
+fn a_resolution_of_a_gap_needs_a_status() {
+    let environment = place();
+    let mut server = Server::begin(&environment);
+    server.found("record_gap", &json!({ "description": "which node?" }));
+    let error = server.wrong("record_gap", &json!({ "id": "G1", "resolution": "node 3" }));
+    assert!(error.contains("next: give its status too: 'filled'"), "{error}");
+    let filled = json!({ "id": "G1", "resolution": "node 3", "status": "filled" });
+    assert_eq!(server.found("record_gap", &filled)["changed"], true);
+}
+
 #[test]
 fn without_a_store_the_next_step_is_to_make_one() {
     let environment = Environment::new();

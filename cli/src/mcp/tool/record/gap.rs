@@ -44,8 +44,8 @@ pub(in crate::mcp) struct GapArguments {
 impl McpTool for GapArguments {
     const NAME: &'static str = "record_gap";
     const TITLE: &'static str = "Record an open question";
-    const ABOUT: &'static str = "Record what you do not know and need to find out or ask; later fill it by its id with \
-        what was found out. Durable when it returns.";
+    const ABOUT: &'static str = "Record what you do not know and need to find out or ask; later fill it by its id, with \
+        the status 'filled' and what was found out. Durable when it returns.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
     type Found = WrittenAnswer;
 
