@@ -165,11 +165,38 @@ pub(super) fn run_to_json<T: McpTool>(
     }
 }
 
-fn parse_arguments<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, CommandError> {
+fn parse_arguments<T: McpTool>(mut given: JsonObject) -> Result<T, CommandError> {
     // A client may send null for an argument that it leaves out.
-    let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
-    serde_json::from_value(Value::Object(given.collect()))
-        .map_err(|error| CommandError::invalid(format!("the arguments are invalid: {error}")))
+    given.retain(|_, value| !value.is_null());
+    serde_json::from_value(Value::Object(given.clone())).map_err(|error| {
+        let wrong = wrong_type(&given, &schema::input::<T>());
+        let wrong = wrong.unwrap_or_else(|| format!("the arguments are invalid: {error}"));
+        CommandError::invalid(wrong)
+    })
+}
+
+/// Returns which argument has another type than its schema says. The error of the parser does not
+/// name the argument.
+fn wrong_type(given: &JsonObject, schema: &JsonObject) -> Option<String> {
+    given.iter().find_map(|(name, value)| {
+        let property = schema.get("properties")?.get(name)?;
+        let (fits, wanted) = match property.get("type")?.as_str()? {
+            "array" => (is_list_of_texts(value), "a list of texts"),
+            "boolean" => (value.is_boolean(), "true or false"),
+            "integer" if property.get("minimum").is_some() => {
+                (value.is_u64(), "a whole number that is not negative")
+            }
+            "integer" => (value.is_i64() || value.is_u64(), "a whole number"),
+            "number" => (value.is_number(), "a number"),
+            "string" => (value.is_string(), "a text"),
+            _ => return None,
+        };
+        (!fits).then(|| format!("'{name}' must be {wanted}"))
+    })
+}
+
+fn is_list_of_texts(value: &Value) -> bool {
+    value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
 }
 
 /// Parses an argument as the command line does: as a name or a moment, for example.

@@ -290,6 +290,21 @@ fn errors_of_tools_name_a_next_step() {
         ("record_hypothesis", json!({ "description": "x", "confidence": 7 }), "from 0 to 1"),
         (
             "record_hypothesis",
+            json!({ "description": "x", "confidence": "0.5" }),
+            "error: 'confidence' must be a number\n",
+        ),
+        (
+            "record_verification",
+            json!({ "name": "x", "status": "passed", "duration_ms": -3 }),
+            "error: 'duration_ms' must be a whole number that is not negative\n",
+        ),
+        (
+            "checkpoint",
+            json!({ "message": "x", "tags": "one" }),
+            "error: 'tags' must be a list of texts\n",
+        ),
+        (
+            "record_hypothesis",
             json!({ "description": "x", "status": "confirmed" }),
             "next: state it first",
         ),
