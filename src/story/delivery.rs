@@ -77,8 +77,12 @@ fn has_not_run(command: &ExecutedCommand) -> bool {
 
 fn commit(arguments: &[&str], shown: Option<GitCommitLine<'_>>) -> Delivery {
     let message = option_value(arguments, &["-m", "--message"]).map(subject);
-    // The output may be cut within the subject, so the message itself is preferred.
-    let subject = message.or_else(|| shown.map(|line| line.subject.to_owned()));
+    let printed = shown.map(|line| line.subject.to_owned());
+    // The stored beginning of the command or of the output may end within the subject.
+    let subject = match (message, printed) {
+        (Some(message), Some(printed)) if printed.starts_with(&message) => Some(printed),
+        (message, printed) => message.or(printed),
+    };
     Delivery {
         kind: DeliveryKind::Commit,
         title: subject.filter(|subject| !subject.is_empty()),
@@ -212,6 +216,8 @@ mod tests {
             ("/usr/bin/git commit --message='fix: it\n\nbody'", "", "Commit|fix: it"),
             ("git commit --amend --no-edit", printed, "Commit|fix: the cache|871e5dd"),
             ("git commit --amend --no-edit", "", "Commit"),
+            // Only the beginning of a long command is stored.
+            ("git commit -m \"$(cat <<'EOF'\nfix: the", printed, "Commit|fix: the cache|871e5dd"),
             (here, "", "Commit|fix: it's (the) cache"),
         ] {
             assert_eq!(ran(line, Some(0), output), [expected], "{line}");
