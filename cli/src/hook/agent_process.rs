@@ -36,6 +36,12 @@ pub struct AgentProcess {
     pub session: String,
 }
 
+impl AgentProcess {
+    fn is_running(&self) -> bool {
+        ProcessStat::read_proc(self.pid).is_some_and(|stat| stat.began == self.began)
+    }
+}
+
 /// The fields of `/proc/PID/stat` that identify a process and its parent.
 struct ProcessStat {
     name: String,
@@ -130,12 +136,17 @@ pub fn ancestor_agent(store: &Path) -> Option<AgentProcess> {
 /// Whether a hook recorded a process of an agent that works in this session.
 #[must_use]
 pub fn is_noted(store: Option<&Path>, session: &str) -> bool {
+    noted(store).any(|process| process.session == session)
+}
+
+/// Returns the processes of agents that hooks recorded and that still run.
+pub fn running_agents(store: Option<&Path>) -> impl Iterator<Item = AgentProcess> {
+    noted(store).filter(AgentProcess::is_running)
+}
+
+fn noted(store: Option<&Path>) -> impl Iterator<Item = AgentProcess> {
     let entries = store.and_then(|store| fs::read_dir(store.join(FOLDER)).ok());
-    entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .any(|entry| read(&entry.path()).is_some_and(|process| process.session == session))
+    entries.into_iter().flatten().flatten().filter_map(|entry| read(&entry.path()))
 }
 
 fn file(store: &Path, pid: u32) -> PathBuf {
@@ -157,11 +168,7 @@ fn remove_dead(folder: &Path) {
         return;
     }
     for path in paths {
-        let known = read(&path);
-        let alive = known.as_ref().is_some_and(|process| {
-            ProcessStat::read_proc(process.pid).is_some_and(|stat| stat.began == process.began)
-        });
-        if !alive {
+        if !read(&path).as_ref().is_some_and(AgentProcess::is_running) {
             let _ = fs::remove_file(path);
         }
     }

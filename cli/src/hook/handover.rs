@@ -5,7 +5,7 @@
 //! answers and again after the agent got the answer. If it dies in between, the next process
 //! delivers the brief again, because an agent ignores the answer of a hook that failed.
 
-use super::agent_process;
+use super::agent_process::{self, AgentProcess};
 use super::handover_brief;
 use super::recorder::{HookRecorder, follows_compaction};
 use crate::compaction::knowledge::SessionKnowledge;
@@ -255,8 +255,8 @@ impl HandoverText {
     }
 }
 
-/// Returns, for a session that begins, one line with what the last other session left open; `None`
-/// if it left nothing open.
+/// Returns, for a session that begins, one line with what is open in the last other session, and
+/// whether another agent works in it now; `None` if nothing is open.
 pub fn greeting(
     recorder: &HookRecorder<'_>,
     event: &HookEvent,
@@ -295,10 +295,21 @@ pub fn greeting(
     }
     let name = shorten(&last.info.name, 60);
     let id = last.info.id.short();
-    let age = describe_distance(recorder.act.now.micros_since(ended).max(0));
+    let notes = recorder.store.notes();
+    let works_in_it = |process: AgentProcess| {
+        let session = recorder.store.agent_session(&process.session).ok().flatten();
+        let summary = session.and_then(|session| session.summary().ok());
+        summary.is_some_and(|summary| summary.info.id == last.info.id)
+    };
+    let state = if agent_process::running_agents(notes.as_deref()).any(works_in_it) {
+        format!("another agent works here now, on '{name}'. Open in it")
+    } else {
+        let age = describe_distance(recorder.act.now.micros_since(ended).max(0));
+        format!("the last effort here, '{name}', ended {age} ago and left open")
+    };
     Ok(Some(format!(
-        "forge: the last effort here, '{name}', ended {age} ago and left open: {}. `forge --session {id} brief` shows \
-         it; `forge session join {id}` makes this session part of it.\n",
+        "forge: {state}: {}. `forge --session {id} brief` shows it; `forge session join {id}` makes this session part \
+         of it.\n",
         open.join(", ")
     )))
 }

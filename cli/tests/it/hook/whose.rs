@@ -128,6 +128,32 @@ fn a_new_session_gets_a_line_about_open_work_and_can_join_it() {
     assert!(log.iter().all(|line| line["outcome"] != "failed"), "{log:?}");
 }
 
+/// Regression: a second agent read that the work of the first one had ended.
+#[test]
+fn a_new_session_is_given_the_name_of_the_session_in_which_another_agent_works() {
+    let mut player = Player::new("cc-1");
+    player.append(&small().concat());
+    player.hook("Stop", now(), json!({}));
+    player.run_at(now(), &["--session", "cc-1", "hypothesis", "add", "stale", "--id", "H1"]);
+    player.session = "cc-2".to_owned();
+    player.transcript = player.environment.path("home/second.jsonl");
+    let start = |player: &mut Player| {
+        player.hook("SessionStart", now(), json!({"source": "startup"})).unwrap()
+    };
+    assert!(start(&mut player).contains("ended "));
+    // The process that started this test plays the first agent, which still runs.
+    let pid = std::os::unix::process::parent_id();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let began: u64 =
+        stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
+    let noted = json!({"pid": pid, "began": began, "agent": "claude", "session": "cc-1"});
+    player.environment.write(&format!("project/.forge/agents/{pid}.json"), &noted.to_string());
+    let text = start(&mut player);
+    let expected =
+        "forge: another agent works here now, on 'why does the test fail?'. Open in it: ";
+    assert!(text.starts_with(expected), "{text}");
+}
+
 #[test]
 fn joining_needs_an_agent_session() {
     let player = Player::new("cc-1");
