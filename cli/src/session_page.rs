@@ -5,7 +5,7 @@ use crate::compaction::loss::LostItem;
 use crate::error::CommandError;
 use crate::hook::handover::{CompactionKnowledge, compaction_knowledge};
 use forge_report::model::{CompactionNote, LostKnowledge, ReportLimits, ReportModel, ReportSource};
-use forge_store::model::{AutoTrigger, Checkpoint, CheckpointTrigger};
+use forge_store::model::Checkpoint;
 use forge_store::redact::Redactor;
 use forge_store::store::{CheckpointFilter, ResolvedMoment, Session};
 
@@ -32,8 +32,7 @@ fn compaction_notes(
     let filter = CheckpointFilter { until: point.time(), ..CheckpointFilter::default() };
     let mut notes = Vec::new();
     for checkpoint in session.checkpoints(&filter)? {
-        let warning = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
-        if checkpoint.trigger == warning {
+        if checkpoint.is_compaction() {
             notes.push(compaction_note(session, checkpoint)?);
         }
     }

@@ -80,6 +80,15 @@ impl Checkpoint {
         }
     }
 
+    /// Returns whether an agent's context was compacted at this moment, as far as is known. That is
+    /// not so if a compaction was announced, and the conversation continued without one.
+    #[must_use]
+    pub fn is_compaction(&self) -> bool {
+        let has = |field| self.body.field(field).is_some();
+        self.trigger == CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
+            && (!has("not_followed") || has("done_at") || has("boundary"))
+    }
+
     /// The message of a checkpoint that was made because time had passed, if nothing else is known.
     pub const TIME_PASSED: &'static str = "more than five minutes passed";
 

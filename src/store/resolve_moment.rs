@@ -14,8 +14,7 @@ use crate::model::time_grammar::{
     AmbiguousName, IdPrefix, MomentBase, MomentExpression, ResolvedTime, TimeError, parse_moment,
 };
 use crate::model::{
-    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Key, Kind, SessionKind,
-    Timestamp, Value, unhex,
+    BranchNumber, Checkpoint, CheckpointId, Key, Kind, SessionKind, Timestamp, Value, unhex,
 };
 
 /// If a time is before the first event of its session, at most this many debugging sessions are
@@ -397,10 +396,9 @@ impl Session {
     }
 
     fn last_compaction(&self, view: &ReadSnapshot) -> Result<Checkpoint> {
-        let compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
         checkpoint::list(view, self.number, &CheckpointFilter::default())?
             .into_iter()
-            .find(|checkpoint| checkpoint.trigger == compaction)
+            .find(Checkpoint::is_compaction)
             .ok_or_else(|| Error::not_found("compaction", "last"))
     }
 

@@ -23,7 +23,7 @@ use crate::model::claim::{
     Agent, CodeState, ExecutedCommand, FactText, Message, Prompt, VerificationResult,
     VerificationStatus,
 };
-use crate::model::{AutoTrigger, Checkpoint, CheckpointTrigger, EntryChange, Kind};
+use crate::model::{Checkpoint, CheckpointTrigger, EntryChange, Kind};
 use crate::store::{CheckTracker, CheckTurn, LogEntry, LogItem, SourcedFact, StateAt};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -296,9 +296,7 @@ impl StoryBuilder {
     /// shows. Other checkpoints get no item.
     fn add_checkpoint(&mut self, checkpoint: &Checkpoint) {
         let message = one_line(&checkpoint.message, ITEM_CHARS);
-        let is_compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
-            == checkpoint.trigger;
-        let item = if is_compaction {
+        let item = if checkpoint.is_compaction() {
             self.findings.add_compaction();
             StoryItem::loud(checkpoint.time, StoryKind::Compaction, "context compacted")
                 .detailed(compaction_detail(&checkpoint.body))

@@ -5,8 +5,8 @@ use crate::answer::WorkerAnswer;
 use crate::app::DisplayZone;
 use crate::effect::{LandmarkKind, MomentTarget};
 use forge_store::error::{Error, Result};
+use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::parse_moment;
-use forge_store::model::{AutoTrigger, CheckpointTrigger, Timestamp};
 use forge_store::store::{
     HistoryPosition, PageDirection, PageItem, PageItemContent, PageKinds, ResolvedMoment, Session,
 };
@@ -54,8 +54,7 @@ fn is_landmark(item: &PageItem, wanted: LandmarkKind) -> bool {
             checkpoint.tags.iter().any(|tag| !matches!(tag.as_str(), "auto" | "time"))
         }
         (PageItemContent::Checkpoint(checkpoint), LandmarkKind::Compaction) => {
-            checkpoint.trigger
-                == CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
+            checkpoint.is_compaction()
         }
         (PageItemContent::Revision { changes, .. }, LandmarkKind::Status) => {
             changes.iter().any(row::changes_status)

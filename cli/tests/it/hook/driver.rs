@@ -246,6 +246,8 @@ fn an_announced_compaction_that_does_not_follow_is_kept_and_marked() {
     assert_eq!((known.len(), known[0].phase()), (1, CompactionPhase::NotFollowed));
     assert_eq!(known[0].checkpoint.message, "context compaction announced (auto), none followed");
     assert_eq!(known[0].checkpoint.time, announced);
+    assert_eq!(player.json(&["story"])["findings"]["compactions"], 0);
+    assert_eq!(player.environment.forge(["at", "last compaction"]).code, 3);
     // A later compaction is another one, even if its hooks were never called.
     player.append(&text[10..].concat());
     player.hook("Stop", prompt.plus_micros(90_000_000), json!({}));
