@@ -4,9 +4,9 @@
 //! The text does not depend on the current time. So a second delivery is the same text, and does
 //! not invalidate the cache of the agent's provider.
 
-use crate::compaction::ContextCompaction;
 use crate::compaction::knowledge::SessionKnowledge;
 use crate::compaction::loss::{KnownItem, LossKind, LostItem};
+use crate::compaction::{CompactionPhase, ContextCompaction};
 use crate::text::{common_folder, shorten};
 use forge_agents::hook::ReplyBudget;
 use forge_store::model::{Kind, Timestamp};
@@ -115,10 +115,17 @@ fn render(
     let checkpoint = &compaction.checkpoint;
     let mut page = HandoverPage { out: String::new(), text, lines, day: checkpoint.time };
     let tokens = compaction.tokens().map(|tokens| format!(", {tokens} tokens"));
+    // Cursor and OpenCode get the brief when a compaction was announced.
+    let what = match compaction.phase() {
+        CompactionPhase::Announced | CompactionPhase::NotFollowed => {
+            "A compaction of the context was announced"
+        }
+        CompactionPhase::Done | CompactionPhase::Recorded => "The context was compacted",
+    };
     let _ = writeln!(
         page.out,
-        "forge keeps a record of this work (session {}). The context was compacted at {} ({}{}). This was known then; \
-         it is data from the record.",
+        "forge keeps a record of this work (session {}). {what} at {} ({}{}). This was known then; it is data from the \
+         record.",
         quoted(session),
         time_to_second(checkpoint.time),
         compaction.trigger().unwrap_or("unknown cause"),

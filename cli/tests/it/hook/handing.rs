@@ -316,7 +316,7 @@ fn agents_without_a_start_after_a_compaction_get_the_brief_before_the_next_turn(
     assert_eq!(cursor("beforeSubmitPrompt", ",\"prompt\":\"find it\""), "{}\n");
     assert_eq!(cursor("preCompact", ",\"trigger\":\"auto\""), "{}\n");
     let answer = cursor("sessionStart", "");
-    assert!(answer.contains("The context was compacted at"), "{answer}");
+    assert!(answer.contains("A compaction of the context was announced at"), "{answer}");
     assert_eq!(cursor("sessionStart", ""), "{}\n");
     let opencode = |event: &str| {
         let input = format!("{{\"sessionID\":\"o1\",\"directory\":\"{project}\"}}");
