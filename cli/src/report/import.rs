@@ -217,6 +217,9 @@ pub struct TrajectoryImportReport {
     pub facts: BTreeMap<&'static str, u64>,
     /// Whether nothing was imported, because it had been imported before.
     pub unchanged: bool,
+    /// Whether neither the file nor the caller said when the run began.
+    #[serde(skip)]
+    pub has_no_time: bool,
 }
 
 impl Report for TrajectoryImportReport {
@@ -227,6 +230,10 @@ impl Report for TrajectoryImportReport {
             return screen.dim("  nothing new");
         }
         screen.paragraph(Tone::Plain, 2, &fact_counts(&self.facts).join(", "));
+        if self.has_no_time {
+            screen.dim("  The file has no times: the run is shown as of 1970.");
+            screen.dim("  To say when it began: 'forge undo', and import it with '--started-at T'");
+        }
     }
 }
 

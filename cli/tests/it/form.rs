@@ -228,6 +228,20 @@ fn a_run_of_mini_swe_agent_is_imported() {
     assert_eq!(checks["verifications"][0]["status"], "failed", "{checks}");
 }
 
+/// Regression: its session was said to be 20,000 days old, without a reason.
+#[test]
+fn the_import_of_a_run_without_times_says_how_to_give_it_one() {
+    let environment = project();
+    let run = r#"{"trajectory":[{"action":"ls","observation":"a","response":"r","state":"{}","thought":"t"}],"history":[],"info":{}}"#;
+    environment.write("project/b.traj", run);
+    let took = environment.forge(["import", "b.traj"]).success();
+    assert!(took.contains("The file has no times"), "{took}");
+    environment.forge(["undo"]).success();
+    let import = ["import", "swe-agent", "b.traj", "--started-at", "2026-01-01 10:00"];
+    let took = environment.forge(import).success();
+    assert!(!took.contains("has no times"), "{took}");
+}
+
 /// Regression: a JSON document was printed for each file.
 #[test]
 fn the_import_of_several_files_prints_one_document() {

@@ -78,6 +78,8 @@ fn import_once(
         session: session.summary()?.info.name,
         facts: BTreeMap::new(),
         unchanged: known.as_ref().is_some_and(|known| is_same(&store, known, &clean)),
+        has_no_time: args.started_at.is_none()
+            && piece.facts.iter().all(|fact| fact.value.field("synthetic").is_some()),
     };
     if !report.unchanged {
         let again = known.is_some();
