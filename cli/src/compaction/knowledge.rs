@@ -5,8 +5,8 @@ use super::mention::judged_word_count;
 use crate::error::CommandError;
 use crate::text::{TextLength, TextReader};
 use forge_store::model::claim::{Belief, BeliefKind, FactText, Gap};
-use forge_store::model::claim::{CodeState, Prompt, VocabularyWord};
-use forge_store::model::{Kind, Timestamp};
+use forge_store::model::claim::{CodeState, FieldValue, Prompt, VocabularyWord};
+use forge_store::model::{Kind, Timestamp, Value};
 use forge_store::store::{BriefLine, Session, SessionBrief, SourcedFact, StateAt};
 use forge_store::story::Story;
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub struct AskedPrompt {
     pub id: String,
     /// The text of the prompt, or its beginning.
     pub text: String,
+    /// The whole text; its beginning if the rest was removed or cannot be read.
+    pub whole: String,
     /// When it was asked.
     pub at: Timestamp,
     /// Whether it is a slash command to the agent's program: such a prompt says little.
@@ -43,8 +45,6 @@ pub struct SessionKnowledge {
     pub blocking: Vec<String>,
     /// The prompts of persons, the latest first.
     pub prompts: Vec<AskedPrompt>,
-    /// The last prompt, with its whole text. A slash command only if there is no other prompt.
-    pub last_prompt: Option<AskedPrompt>,
     /// The files that were changed, latest first.
     pub files: Vec<ChangedFile>,
     /// The time of the previous compaction. A summary need not mention files that have not changed
@@ -72,8 +72,7 @@ impl SessionKnowledge {
     /// Collects the knowledge in this state.
     pub fn from_state(state: &StateAt) -> Result<Self, CommandError> {
         let facts = state.facts()?;
-        let (prompts, files) = (prompts(&facts), changed_files(&facts));
-        let last_prompt = last_prompt(&prompts, &facts, state.session())?;
+        let (prompts, files) = (prompts(&facts, state.session()), changed_files(&facts));
         let brief = Story::brief_of_facts(state, facts, &forge_agents::resolve)?;
         let (mut decisions, mut constraints) = (Vec::new(), Vec::new());
         for (id, entry) in state.claims_of(Kind::Belief)? {
@@ -104,7 +103,7 @@ impl SessionKnowledge {
         let mut commits: Vec<(Timestamp, String)> = commits
             .into_iter()
             .map(|one| {
-                let sha = one.body.field("commit").and_then(forge_store::model::Value::as_text);
+                let sha = one.body.field("commit").and_then(Value::as_text);
                 (one.time, format!("{} {}", sha.unwrap_or_default(), one.message))
             })
             .collect();
@@ -119,17 +118,13 @@ impl SessionKnowledge {
         }
         commits.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
         commits.truncate(COMMITS);
-        Ok(Self {
-            brief,
-            decisions,
-            constraints,
-            blocking,
-            prompts,
-            last_prompt,
-            files,
-            since: None,
-            commits,
-        })
+        Ok(Self { decisions, constraints, blocking, prompts, files, since: None, commits, brief })
+    }
+
+    /// Returns the last prompt: a slash command only if there is no other prompt.
+    #[must_use]
+    pub fn last_prompt(&self) -> Option<&AskedPrompt> {
+        self.prompts.iter().find(|it| !it.is_client_command).or(self.prompts.first())
     }
 
     /// Returns what a summary should mention, most important first.
@@ -140,6 +135,7 @@ impl SessionKnowledge {
             kind,
             id: id.to_owned(),
             text: text.to_owned(),
+            whole_text: None,
             word: word.map(str::to_owned),
         };
         let of_line = |kind| move |line: &BriefLine| item(kind, &line.id, &line.text, line.word);
@@ -147,11 +143,12 @@ impl SessionKnowledge {
         let hypotheses = [&brief.confirmed, &brief.rejected, &brief.active].into_iter().flatten();
         let changed = self.files.iter().filter(|file| self.since.is_none_or(|at| file.last > at));
         let prompts = self.prompts.iter().filter(|it| !it.is_client_command);
-        let prompts = prompts.filter(|it| judged_word_count(&it.text) >= PROMPT_WORDS);
+        let prompts = prompts.filter(|it| judged_word_count(&it.whole) >= PROMPT_WORDS);
         let prompts = prompts.map(|prompt| {
-            let is_instruction = is_instruction(&prompt.text);
+            let is_instruction = is_instruction(&prompt.whole);
             let kind = if is_instruction { LossKind::Instruction } else { LossKind::Prompt };
-            item(kind, &prompt.id, &prompt.text, None)
+            let whole_text = Some(prompt.whole.clone());
+            KnownItem { whole_text, ..item(kind, &prompt.id, &prompt.text, None) }
         });
         let mut items: Vec<KnownItem> = hypotheses.map(of_line(LossKind::Hypothesis)).collect();
         items.extend(self.constraints.iter().map(of_claim(LossKind::Constraint)));
@@ -168,16 +165,21 @@ impl SessionKnowledge {
 }
 
 /// Returns the prompts among these facts, the latest first.
-fn prompts(facts: &[SourcedFact]) -> Vec<AskedPrompt> {
+fn prompts(facts: &[SourcedFact], session: &Session) -> Vec<AskedPrompt> {
+    let mut texts = TextReader::new(session, TextLength::Whole);
     let mut prompts: Vec<AskedPrompt> = facts
         .iter()
         .filter(|known| known.fact.kind == Kind::Prompt)
         .filter_map(|known| {
             let prompt = Prompt::from_value(&known.fact.value).ok()?;
+            let text = prompt.text?;
             let is_slash = |tags: Vec<String>| tags.iter().any(|tag| tag == "slash");
+            let whole = texts.resolve(known.source.as_deref(), text.write()).ok();
+            let whole = whole.as_ref().and_then(Value::as_text).unwrap_or_else(|| text.preview());
             Some(AskedPrompt {
                 id: known.fact.id.clone(),
-                text: prompt.text?.shown().into_owned(),
+                whole: whole.to_owned(),
+                text: text.shown().into_owned(),
                 at: known.fact.at,
                 is_client_command: prompt.tags.is_some_and(is_slash),
             })
@@ -185,25 +187,6 @@ fn prompts(facts: &[SourcedFact]) -> Vec<AskedPrompt> {
         .collect();
     prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.at));
     prompts
-}
-
-/// Returns the last prompt with its whole text, or with its beginning if the rest was removed.
-fn last_prompt(
-    prompts: &[AskedPrompt],
-    facts: &[SourcedFact],
-    session: &Session,
-) -> Result<Option<AskedPrompt>, CommandError> {
-    let typed = prompts.iter().find(|it| !it.is_client_command);
-    let Some(mut last) = typed.or(prompts.first()).cloned() else { return Ok(None) };
-    let is_last =
-        |known: &&SourcedFact| known.fact.kind == Kind::Prompt && known.fact.id == last.id;
-    let known = facts.iter().find(is_last);
-    if let Some((known, text)) = known.and_then(|it| Some((it, it.fact.value.field("text")?))) {
-        let mut texts = TextReader::new(session, TextLength::Whole);
-        let whole = texts.resolve(known.source.as_deref(), text.clone())?;
-        whole.as_text().unwrap_or_default().clone_into(&mut last.text);
-    }
-    Ok(Some(last))
 }
 
 /// Whether a prompt says how the work is to be done, and not only what is to be done.

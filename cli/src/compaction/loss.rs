@@ -63,7 +63,10 @@ pub struct KnownItem {
     pub kind: LossKind,
     /// Its id; for a file, its path.
     pub id: String,
+    /// Its text, or the beginning of a long one.
     pub text: String,
+    /// The whole text, if it is known to be longer.
+    pub whole_text: Option<String>,
     /// Its status or criticality.
     pub word: Option<String>,
 }
@@ -88,7 +91,7 @@ fn lost_item(item: &KnownItem, summary: &SummaryText) -> Option<LostItem> {
     let mention = if item.kind == LossKind::File {
         Mention { is_mentioned: summary.names_file(&item.id), found: 0, words: 0 }
     } else {
-        summary.mention(&item.text)
+        summary.mention(item.whole_text.as_deref().unwrap_or(&item.text))
     };
     let is_mentioned = mention.is_mentioned || summary.names_id(&item.id);
     (!is_mentioned).then(|| LostItem {
@@ -103,7 +106,7 @@ mod tests {
     use super::*;
 
     fn item(kind: LossKind, id: &str, text: &str) -> KnownItem {
-        KnownItem { kind, id: id.to_owned(), text: text.to_owned(), word: None }
+        KnownItem { kind, id: id.to_owned(), text: text.to_owned(), whole_text: None, word: None }
     }
 
     fn is_lost(kind: LossKind, id: &str, text: &str, summary: &str) -> bool {
@@ -118,6 +121,17 @@ mod tests {
         assert!(lost("H10 and SH1 are others"));
         // A word without a digit may occur by chance.
         assert!(is_lost(LossKind::Gap, "cause", "nobody looked at strides", "the cause is clear"));
+    }
+
+    /// Regression: a long prompt was judged by its first 200 bytes.
+    #[test]
+    fn a_long_text_is_judged_by_the_whole_of_it() {
+        let beginning = item(LossKind::Prompt, "p", "wondering about the heuristic…");
+        let whole = "wondering about the heuristic: is the length of a line enough?".to_owned();
+        let known = KnownItem { whole_text: Some(whole), ..beginning.clone() };
+        let summary = "The length of a line is enough.";
+        assert_eq!(find_lost(&[beginning], summary).len(), 1);
+        assert_eq!(find_lost(&[known], summary), []);
     }
 
     #[test]

@@ -166,10 +166,10 @@ fn render(
     page.first_lines("Checks that passed last", &known.brief.passed, |page, line| {
         format!("{} at {}", shorten(&line.text, page.text.max(40)), page.time_of_day(line.at))
     });
-    let last = known.last_prompt.as_ref();
+    let last = known.last_prompt();
     match last {
         Some(last) => {
-            let prompt = shorten(&last.text, (page.text * 2).max(80));
+            let prompt = shorten(&last.whole, (page.text * 2).max(80));
             let clock = page.time_of_day(last.at);
             let line = brief.prompts.iter().find(|line| line.id == last.id);
             let question = line.map(|line| page.question(line)).unwrap_or_default();
