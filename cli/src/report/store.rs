@@ -43,6 +43,9 @@ pub struct StatusReport {
     pub summary: Option<SessionLine>,
 }
 
+/// The source of an unfinished pull.
+const PULL: &str = "pull:";
+
 /// An import that has begun and not ended.
 #[derive(Debug, Serialize)]
 pub struct UnfinishedStream {
@@ -61,6 +64,10 @@ impl From<UnfinishedImport> for UnfinishedStream {
             // store is encrypted.
             let file = if file.is_empty() { "FILE" } else { file };
             let command = format!("forge import bundle {}", quoted(file));
+            return Self { session: one.session, source: one.source, command };
+        }
+        if one.source == PULL {
+            let command = format!("forge pull {}", quoted(&one.session));
             return Self { session: one.session, source: one.source, command };
         }
         let file = one.source.strip_prefix("events:").unwrap_or(&one.source);
@@ -83,11 +90,16 @@ fn is_hash(text: &str) -> bool {
 impl UnfinishedStream {
     /// Prints the command that imports the rest.
     pub(crate) fn print(&self, screen: &mut Screen) {
-        let source = if self.source == "bundle:" { "a bundle" } else { &self.source };
+        let (source, other) = match &*self.source {
+            "bundle:" => ("a bundle", ""),
+            // What was imported from standard input has no name either.
+            PULL => ("a pull or a bundle", ", or 'forge import bundle FILE' if it was a bundle"),
+            source => (source, ""),
+        };
         let text = format!(
-            "The session {} holds a part of {}, unless it is being imported now: '{}' imports the \
-            rest",
-            self.session, source, self.command
+            "The session {} holds a part of {source}, unless it is being imported now: '{}' \
+            imports the rest{other}",
+            self.session, self.command
         );
         screen.warning(&text);
     }
@@ -242,6 +254,7 @@ mod tests {
             ("events:-a.jsonl", "forge import events ./-a.jsonl"),
             ("bundle:/w/my work.bundle", "forge import bundle '/w/my work.bundle'"),
             ("bundle:", "forge import bundle FILE"),
+            ("pull:", "forge pull s"),
         ] {
             let one = UnfinishedImport { session: "s".to_owned(), source: source.to_owned() };
             assert_eq!(UnfinishedStream::from(one).command, command);

@@ -176,7 +176,9 @@ impl Store {
         let done = import.all(source).and_then(|()| self.engine.sync());
         // Another import cannot continue a session that has diverged here.
         let is_ended = match &done {
-            Ok(()) | Err(Error::Conflict(_)) => true,
+            // A pull ends with its last pack.
+            Ok(()) => !is_pulled,
+            Err(Error::Conflict(_)) => true,
             Err(_) => import.taken.records == 0,
         };
         if let Some(mark) = mark.filter(|_| is_ended) {

@@ -11,7 +11,7 @@ use crate::format::BundleContents;
 use crate::model::SessionId;
 use crate::store::Store;
 use crate::store::event_stream::UnfinishedImport;
-use crate::store::folder::BUNDLE_MARKS_FOLDER;
+use crate::store::folder::{BUNDLE_MARKS_FOLDER, REMOTES_FOLDER};
 use crate::store::redaction_gate::RedactionCounts;
 use std::fs;
 use std::path::PathBuf;
@@ -57,36 +57,64 @@ impl BundleMark {
 }
 
 impl Store {
-    /// Returns the unfinished imports of bundles: one for each session of the bundle that is in the
-    /// store.
+    /// Returns the unfinished imports of bundles and unfinished pulls: one for each session of the
+    /// bundle that is in the store.
     pub(in crate::store) fn unfinished_bundles(&self) -> Result<Vec<UnfinishedImport>> {
-        let Some(path) = self.path() else { return Ok(Vec::new()) };
-        let entries = files::entries_if_there(&path.join(BUNDLE_MARKS_FOLDER))?;
-        if entries.is_empty() {
+        let marks = self.bundle_marks()?;
+        if marks.is_empty() {
             return Ok(Vec::new());
         }
+        let has_pulled = self.path().is_some_and(|path| path.join(REMOTES_FOLDER).exists());
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = Vec::new();
-        for entry in entries {
-            let is_mark = |about: fs::Metadata| about.is_file() && about.len() <= MAX_MARK_BYTES;
-            // An import may end and remove its mark meanwhile.
-            let is_new = entry.path().extension().is_some();
-            if is_new || !entry.metadata().is_ok_and(is_mark) {
-                continue;
-            }
-            let Ok(text) = fs::read_to_string(entry.path()) else { continue };
+        for (_, text) in marks {
             let mut lines = text.lines();
-            let file = lines.next().unwrap_or_default();
+            let source = match lines.next().unwrap_or_default() {
+                "" if has_pulled => "pull:".to_owned(),
+                file => format!("bundle:{file}"),
+            };
             for id in lines.filter_map(|id| id.parse::<SessionId>().ok()) {
                 if let Some(number) = present_session(&refs, id)? {
                     found.push(UnfinishedImport {
                         session: session_refs(&refs, number)?.info.name.clone(),
-                        source: format!("bundle:{file}"),
+                        source: source.clone(),
                     });
                 }
             }
         }
-        found.sort_by(|a, b| a.session.cmp(&b.session));
+        found.sort_by(|a, b| (&a.session, &a.source).cmp(&(&b.session, &b.source)));
+        // Each pack of a pull has a mark.
+        found.dedup();
         Ok(found)
+    }
+
+    /// Removes the marks of the packs of a session that was pulled as a whole. An interrupted pull
+    /// may have left marks of packs that the remote does not have any more.
+    pub(in crate::store) fn remove_pull_marks(&self, session: SessionId) -> Result<()> {
+        let text_of_pull = format!("\n{session}\n");
+        for (mark, text) in self.bundle_marks()? {
+            if text == text_of_pull {
+                BundleMark(Some(mark)).remove()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the paths and the texts of all marks.
+    fn bundle_marks(&self) -> Result<Vec<(PathBuf, String)>> {
+        let Some(path) = self.path() else { return Ok(Vec::new()) };
+        let entries = files::entries_if_there(&path.join(BUNDLE_MARKS_FOLDER))?;
+        let is_mark = |about: fs::Metadata| about.is_file() && about.len() <= MAX_MARK_BYTES;
+        let marks = entries.into_iter().filter_map(|entry| {
+            let path = entry.path();
+            let is_new = path.extension().is_some();
+            if is_new || !entry.metadata().is_ok_and(is_mark) {
+                return None;
+            }
+            // An import may end and remove its mark meanwhile.
+            let text = fs::read_to_string(&path).ok()?;
+            Some((path, text))
+        });
+        Ok(marks.collect())
     }
 }

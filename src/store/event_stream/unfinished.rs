@@ -35,7 +35,8 @@ use std::time::Instant;
 pub struct UnfinishedImport {
     /// The session with the stream's bookmark, or one of the bundle.
     pub session: String,
-    /// The name of the stream there; `bundle:` and the file, if it is known, for a bundle.
+    /// The name of the stream there; `bundle:` and the file, if it is known, for a bundle; `pull:`
+    /// for a bundle without a known file in a store that has exchanged sessions with a remote.
     pub source: String,
 }
 
@@ -48,12 +49,17 @@ pub(super) struct BegunImport {
 }
 
 impl Store {
-    /// Returns the unfinished imports of streams and bundles. Importing the same one again finishes
-    /// it.
+    /// Returns the unfinished imports of streams and bundles, and unfinished pulls. The same import
+    /// or pull finishes it.
     pub fn unfinished_imports(&self) -> Result<Vec<UnfinishedImport>> {
+        let bundles = self.unfinished_bundles()?;
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = Vec::new();
         for (_, session) in refs.sessions.find(SessionLookup::Unfinished)? {
+            // The mark came with the part of a bundle, and the stream is where the bundle was made.
+            if bundles.iter().any(|bundle| bundle.session == session.info.name) {
+                continue;
+            }
             let marks = session.bookmarks.iter();
             let marks = marks.filter(|mark| is_mark_of_import(&mark.source));
             let sources = marks.filter_map(|mark| mark.source.strip_prefix(UNFINISHED));
@@ -62,7 +68,7 @@ impl Store {
                 source: source.to_owned(),
             }));
         }
-        found.extend(self.unfinished_bundles()?);
+        found.extend(bundles);
         Ok(found)
     }
 

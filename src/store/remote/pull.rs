@@ -152,6 +152,7 @@ impl Store {
     ) -> Result<PullReport> {
         remote.note_seen(self, handle, &known.read.opened.seen());
         let content = known.read.opened.content;
+        self.remove_pull_marks(content.info.id)?;
         let session = self.shared_session(content.info.id)?;
         let summary = session.map(|session| session.summary()).transpose()?;
         let session = summary.map_or(content.info.name, |summary| summary.info.name);
@@ -270,6 +271,7 @@ impl Pull<'_> {
         let shared = SharedPart { end, last, unshared: None };
         remote.keep_ref(store, (handle, session.number), stored, (packs.begins, shared))?;
         remote.note_seen(store, handle, &read.opened.seen());
+        store.remove_pull_marks(content.info.id)?;
         store.maintain(IDLE_TAIL_BYTES).ok();
         Ok(report)
     }

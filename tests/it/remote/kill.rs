@@ -7,7 +7,9 @@ use crate::bundle::{act, note};
 use crate::fault::{can_inject_faults, copy, killed_at};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{Depot, FinishedPurges, FolderDepot, Remote};
-use forge_store::store::{NewSession, Options, Store, VerifyDepth, VerifyOutcome};
+use forge_store::store::{
+    NewSession, Options, Store, UnfinishedImport, VerifyDepth, VerifyOutcome,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -201,12 +203,43 @@ fn a_first_pull_killed_anywhere_is_finished_by_the_next_one() {
     other.push().unwrap();
     note(&other.session(), "C", "more");
     other.push().unwrap();
+    let mut named = 0;
     killed_anywhere("cloning", (&first, "pull"), &mut |place, context| {
         let own = machine(place);
+        let unfinished = own.store.unfinished_imports().unwrap();
+        assert!(unfinished.is_empty() || unfinished == [of_a_pull()], "{context}: {unfinished:?}");
+        named += unfinished.len();
         own.pull().expect(context);
+        assert_eq!(own.store.unfinished_imports().unwrap(), [], "{context}");
         assert_eq!(claims(&own), ["A", "B", "C"], "{context}");
         assert_eq!(own.push().expect(context).operations, 0, "{context}");
     });
+    assert!(named > 0, "unfinished pulls are never there");
+}
+
+fn of_a_pull() -> UnfinishedImport {
+    UnfinishedImport { session: "s".to_owned(), source: "pull:".to_owned() }
+}
+
+/// A pull was killed, and its packs were then combined or rewritten on the remote: the next pull
+/// read other packs, and the session was reported as unfinished for ever.
+#[test]
+fn a_pull_ends_what_an_interrupted_pull_of_other_packs_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = begun(folder.path());
+    let own = machine(folder.path());
+    own.pull().unwrap();
+    let id = own.session().summary().unwrap().info.id;
+    let marks = folder.path().join("store/bundles");
+    fs::write(marks.join("0".repeat(64)), format!("\n{id}\n")).unwrap();
+    fs::write(marks.join("1".repeat(64)), format!("a.bundle\n{id}\n")).unwrap();
+    let of_a_file =
+        UnfinishedImport { session: "s".to_owned(), source: "bundle:a.bundle".to_owned() };
+    assert_eq!(own.store.unfinished_imports().unwrap(), [of_a_file.clone(), of_a_pull()]);
+    note(&other.session(), "B", "more");
+    other.push().unwrap();
+    own.pull().unwrap();
+    assert_eq!(own.store.unfinished_imports().unwrap(), [of_a_file]);
 }
 
 #[test]
