@@ -66,7 +66,7 @@ pub enum MarkerError {
         found: (u32, u32),
     },
     /// It requires a feature that this version lacks.
-    #[error("the store requires the feature '{feature}', which this version of forge (format {}.{}) lacks; the store has format {}.{}", FORMAT_VERSION.0, FORMAT_VERSION.1, found.0, found.1)]
+    #[error("the store requires the feature '{feature}', which this version of forge (format {}.{}) lacks; the store has format {}.{}: use a later version of forge", FORMAT_VERSION.0, FORMAT_VERSION.1, found.0, found.1)]
     Feature {
         /// The missing feature.
         feature: String,
@@ -241,10 +241,9 @@ mod tests {
     fn an_unknown_required_feature_is_refused_and_an_optional_one_read_only() {
         let marker = FormatMarker::new([1; 16], [2; 32]);
         let sharded = FormatMarker { required: vec!["sharded".to_owned()], ..marker.clone() };
-        assert!(matches!(
-            FormatMarker::decode(&sharded.encode()),
-            Err(MarkerError::Feature { .. })
-        ));
+        let refused = FormatMarker::decode(&sharded.encode()).unwrap_err().to_string();
+        assert!(refused.starts_with("the store requires the feature 'sharded'"), "{refused}");
+        assert!(refused.ends_with(": use a later version of forge"), "{refused}");
         let hinted = FormatMarker { optional: vec!["hints".to_owned()], ..marker };
         assert!(!FormatMarker::decode(&hinted.encode()).unwrap().is_writable());
     }

@@ -39,6 +39,8 @@ pub struct KeyState {
     pub seal_status: SealStatus,
     /// Whether the store is encrypted.
     pub encrypted: bool,
+    /// Whether a later version of forge wrote the store, so that this one only reads it.
+    pub read_only: bool,
     /// The store's id, 32 hex digits.
     pub id: String,
     /// The end of its journal when it was adopted, and the time of that, if it was adopted.
@@ -144,7 +146,8 @@ impl Store {
             adopted = keyring.key_of(&marker)?.and_then(|file| file.adopted);
             witnessed = keyring.seen(&marker.id)?.map(|mark| mark.position);
         }
-        Ok(KeyState { seal_status, encrypted: marker.is_encrypted(), id, adopted, witnessed })
+        let (encrypted, read_only) = (marker.is_encrypted(), !marker.is_writable());
+        Ok(KeyState { seal_status, encrypted, read_only, id, adopted, witnessed })
     }
 
     /// Returns the key of the store in a folder, with what its witness has seen, as a text for

@@ -152,7 +152,7 @@ fn unusable_store(error: &CommandError) -> DoctorFinding {
 }
 
 /// Opens the store, describes it in `health`, and checks each session's head state against its
-/// digest. Returns the compactions, and the risks of the store's database.
+/// digest. Returns the compactions, and what is wrong with the store's version and database.
 fn read(
     path: &Path,
     options: &Options,
@@ -185,7 +185,16 @@ fn read(
             time: one.checkpoint.time,
         }));
     }
-    Ok((compactions, database_findings(&store)?))
+    let mut findings = database_findings(&store)?;
+    if key.read_only {
+        health.writable = false;
+        findings.push(DoctorFinding::problem(
+            "store",
+            "a later version of forge wrote it: hooks save nothing, reading still works",
+            "use the forge that wrote it, or a newer one",
+        ));
+    }
+    Ok((compactions, findings))
 }
 
 fn database_findings(store: &Store) -> Result<Vec<DoctorFinding>, CommandError> {

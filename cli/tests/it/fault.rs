@@ -86,6 +86,29 @@ fn a_newer_store_is_refused_with_both_versions() {
     assert_eq!(environment.forge(["status"]).code, 5);
 }
 
+/// `forge doctor` called such a store whole, although hooks save nothing in it.
+#[test]
+fn a_store_of_a_later_minor_version_can_only_be_read() {
+    let environment = project();
+    let text = environment.read("project/.forge/FORMAT").replace("format 2.0", "format 2.1");
+    let (before, _) = text.split_once("check ").unwrap();
+    let check = blake3::hash(before.as_bytes()).to_hex();
+    environment.write("project/.forge/FORMAT", &format!("{before}check {}\n", &check[..16]));
+    assert_snapshot!(environment.forge(["note", "add", "x"]), @r"
+    [stderr]
+    error: the store cannot be written: a later version of forge wrote it; this one only reads it
+    hint: reading still works
+    [exit 4]
+    ");
+    environment.forge(["note", "list"]).success();
+    let doctor = environment.forge(["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    let problem = "problem store: a later version of forge wrote it: hooks save nothing";
+    for text in [".forge: can be read only", problem, "  use the forge that wrote it"] {
+        assert!(doctor.stdout.contains(text), "{doctor}");
+    }
+}
+
 #[test]
 fn a_pipe_or_a_directory_where_a_file_should_be_is_an_error() {
     let environment = project();
