@@ -1,8 +1,10 @@
 //! `forge purge`.
 
+use super::status::or_warning;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::output::progress::ProgressIndicator;
+use crate::remote;
 use crate::report::purge::SecretPurgeReport;
 use crate::transcript::open_plain;
 use crate::verb::{OpenedStore, Verb, VerbResult};
@@ -130,8 +132,13 @@ impl Verb for PurgeArgs {
             database.vacuum().map_err(Error::from)?;
             purged.unvacuumed = store.keeps_purged()?;
         }
+        let mut unpushed = Vec::new();
+        if !self.dry_run {
+            unpushed = or_warning(context, remote::unpushed_lines(context, store));
+            unpushed.retain(|line| line.describe_purges().is_some());
+        }
         let folder = context.store_directory()?;
-        Ok(SecretPurgeReport::new(purged, &folder, (self.dry_run, count, left)))
+        Ok(SecretPurgeReport::new(purged, &folder, (self.dry_run, count, left), unpushed))
     }
 }
 

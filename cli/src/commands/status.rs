@@ -68,7 +68,7 @@ impl Verb for StatusArgs {
 }
 
 /// Returns the lines; if they could not be read, warns and returns none.
-fn or_warning<T>(context: &Context, lines: Result<Vec<T>, CommandError>) -> Vec<T> {
+pub(super) fn or_warning<T>(context: &Context, lines: Result<Vec<T>, CommandError>) -> Vec<T> {
     lines.unwrap_or_else(|error| {
         context.out.warn(error.message());
         Vec::new()

@@ -58,16 +58,10 @@ pub fn examine_remotes(unpushed: Result<Vec<UnpushedLine>, CommandError>) -> Vec
     match unpushed {
         Ok(lines) => {
             let advice = lines.iter().flat_map(|line| {
-                let (with, to) = (
-                    remote_argument(" --with ", &line.remote),
-                    remote_argument(" --to ", &line.remote),
-                );
+                let with = remote_argument(" --with ", &line.remote);
                 let exchange = format!("'forge sync{with}' exchanges them");
                 let work = line.describe(None).map(|text| (text, exchange));
-                let purges = line.describe_purges();
-                let remedy =
-                    format!("'forge push{to}' sends the purges, and removes there what was purged");
-                let purges = purges.map(|text| (text, remedy));
+                let purges = line.describe_purges().map(|text| (text, line.purge_remedy()));
                 work.into_iter().chain(purges)
             });
             advice.map(|(text, remedy)| DoctorFinding::advice("remote", text, remedy)).collect()

@@ -207,7 +207,8 @@ fn database_findings(store: &Store) -> Result<Vec<DoctorFinding>, CommandError> 
         found.push(DoctorFinding::advice(
             "database",
             "its files still hold rows that a purge has replaced",
-            "'forge purge --vacuum' rewrites its tables; so does VACUUM FULL by its administrator",
+            "'forge purge FILE --yes --vacuum', with the secret again, rewrites its tables; so does \
+            VACUUM FULL by its administrator",
         ));
     }
     Ok(found)

@@ -1,6 +1,7 @@
 //! Reports of purges: what was purged, and what remains.
 
 use super::import::size_text;
+use super::remote::UnpushedLine;
 use crate::error::{EXIT_NOT_YET, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
 use crate::text::{count_text, json_word};
@@ -52,6 +53,9 @@ pub struct SecretPurgeReport {
     pub bytes: u64,
     /// The files that contain secrets literally.
     pub found: Vec<SecretFileJson>,
+    /// What is not on remotes, for those that a purge has not reached; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unpushed: Vec<UnpushedLine>,
 }
 
 impl SecretPurgeReport {
@@ -59,6 +63,7 @@ impl SecretPurgeReport {
         purged: store::PurgeReport,
         store: &Path,
         (dry_run, secrets, too_short): (bool, u64, u64),
+        unpushed: Vec<UnpushedLine>,
     ) -> Self {
         let below = |path: &Path| path.strip_prefix(store).unwrap_or(path).display().to_string();
         let done = purged.is_done();
@@ -84,6 +89,7 @@ impl SecretPurgeReport {
                 .iter()
                 .map(|(path, count)| SecretFileJson { file: below(path), count: *count })
                 .collect(),
+            unpushed,
         }
     }
 
@@ -196,6 +202,12 @@ impl Report for SecretPurgeReport {
             );
         } else {
             screen.warning("Not yet gone: follow the advice above, and purge again");
+        }
+        for line in &self.unpushed {
+            if let Some(text) = line.describe_purges() {
+                screen.warning(&text);
+                screen.dim(&format!("  {}", line.purge_remedy()));
+            }
         }
     }
 }

@@ -53,6 +53,12 @@ impl UnpushedLine {
         }
     }
 
+    /// Returns what to do about purges that have not reached the remote.
+    pub fn purge_remedy(&self) -> String {
+        let to = remote_argument(" --to ", &self.remote);
+        format!("'forge push{to}' sends the purges, and removes there what was purged")
+    }
+
     /// Returns what is not pushed, in words; `None` if all of it is.
     pub fn describe(&self, since: Option<&str>) -> Option<String> {
         let operations = count_text(self.operations, "operation");

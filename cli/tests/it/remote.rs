@@ -538,9 +538,10 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
     second.forge(["note", "add", "not pushed"]).success();
 
     environment.write("secret", word);
-    first.forge(["purge", "../../secret", "--yes"]).success();
+    let purged = first.forge(["purge", "../../secret", "--yes"]).success();
     let status = first.forge(["status"]).success();
     let notice = "1 purge not sent to origin yet: 1 session there still has what was purged";
+    assert!(purged.contains(notice) && purged.contains("'forge push' sends"), "{purged}");
     assert!(status.contains(notice), "{status}");
     assert!(first.forge(["remote", "show"]).stdout.contains(notice));
     assert!(first.forge(["doctor"]).stdout.contains(notice));
