@@ -112,7 +112,8 @@ pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
     let name = remote_argument(" ", &known.name);
     let hint = match error.store_error() {
         Some(Error::OtherRemote { .. }) => Some(format!(
-            "'forge remote show{name}' says which it was; 'forge remote remove{name}' forgets it"
+            "mount the disk, or bring back what was at this address: 'forge remote show{name}' says \
+            which remote it was; 'forge remote remove{name}' forgets it and its key"
         )),
         Some(Error::RemoteKeySetBack) => {
             Some(format!("'forge remote key rotate{name} --yes' gives it the current key again"))

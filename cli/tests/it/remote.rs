@@ -319,7 +319,7 @@ fn an_empty_or_another_or_a_missing_remote_is_refused() {
     [stderr]
     error: cannot use the remote 'origin' at file://$ROOT/shared
     Caused by: the remote is gone: nothing was pulled or pushed
-    hint: 'forge remote show' says which it was; 'forge remote remove' forgets it
+    hint: mount the disk, or bring back what was at this address: 'forge remote show' says which remote it was; 'forge remote remove' forgets it and its key
     [exit 6]
     ");
     // Another remote is in the folder.
@@ -330,7 +330,7 @@ fn an_empty_or_another_or_a_missing_remote_is_refused() {
     [stderr]
     error: cannot use the remote 'origin' at file://$ROOT/shared
     Caused by: the remote is another one now: nothing was pulled or pushed
-    hint: 'forge remote show' says which it was; 'forge remote remove' forgets it
+    hint: mount the disk, or bring back what was at this address: 'forge remote show' says which remote it was; 'forge remote remove' forgets it and its key
     [exit 6]
     ");
     assert!(!environment.path("shared/refs").exists());

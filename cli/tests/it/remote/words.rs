@@ -143,7 +143,7 @@ fn hints_name_the_remote_that_was_named() {
     [stderr]
     error: cannot use the remote 'again' at file://$ROOT/again
     Caused by: the remote is gone: nothing was pulled or pushed
-    hint: 'forge remote show again' says which it was; 'forge remote remove again' forgets it
+    hint: mount the disk, or bring back what was at this address: 'forge remote show again' says which remote it was; 'forge remote remove again' forgets it and its key
     [exit 6]
     ");
 }
