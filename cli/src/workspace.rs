@@ -9,6 +9,7 @@ use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::agent_process::{self, AgentProcess};
 use crate::id_match::{match_id, nearest_hint, nearest_names};
 use crate::output::time::local;
+use crate::text::count_text;
 use forge_agents::hook::HookAgent;
 use forge_store::error::Error;
 use forge_store::model::time_grammar::{self, MomentBase, parse_time};
@@ -77,8 +78,9 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
     let unsealed = store.spool_status()?.unsealed.len();
     if unsealed > 0 {
         context.out.warn(&format!(
-            "{unsealed} writes in the spool were not written with the store's key and are left out \
-             ('forge adopt' takes them in; else remove them)"
+            "left out of what is read: {} in the spool without the store's seal ('forge adopt' \
+             accepts such writes; or remove their files)",
+            count_text(unsealed as u64, "write")
         ));
     }
     if missing.is_some() || unsealed > 0 {

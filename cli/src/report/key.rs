@@ -1,6 +1,7 @@
 //! Reports about a store's key, and about changes of it.
 
 use crate::output::{Report, Screen, Tone};
+use crate::text::count_text;
 use forge_store::model::Timestamp;
 use forge_store::store::{self, KeyState, SealStatus};
 use serde::Serialize;
@@ -153,9 +154,8 @@ impl Report for StoreAdoptReport {
             false => screen.plain("The store's seals are right: nothing to adopt."),
         }
         if self.waiting > 0 {
-            let line =
-                format!("  {} writes that waited without a seal were accepted.", self.waiting);
-            screen.plain(&line);
+            let writes = count_text(self.waiting, "write");
+            screen.plain(&format!("  Accepted {writes} that waited without a seal."));
         }
     }
 }

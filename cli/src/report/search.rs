@@ -1,12 +1,14 @@
 //! Reports of searches.
 
 use crate::output::{Report, Screen, Tone};
+use crate::text::count_text;
 use forge_store::store::SearchPage;
 
 impl Report for SearchPage {
     fn human(&self, screen: &mut Screen) {
         if self.hits.is_empty() {
-            return screen.plain(&format!("Nothing was found in {} texts.", self.texts));
+            let texts = count_text(self.texts, "text");
+            return screen.plain(&format!("Nothing was found in {texts}."));
         }
         let several = self.hits.iter().any(|hit| hit.session != self.hits[0].session);
         for hit in &self.hits {

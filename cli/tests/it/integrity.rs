@@ -166,7 +166,7 @@ fn without_the_key_a_hook_spools_its_writes_and_adopt_applies_them() {
     let read = environment.forge(["--session", "5e55", "command", "list"]);
     assert_eq!(read.code, 3, "{read}");
     let read = environment.forge(["note", "list"]);
-    assert!(read.code == 7 && read.stderr.contains("1 writes in the spool"), "{read}");
+    assert!(read.code == 7 && read.stderr.contains("1 write in the spool"), "{read}");
     environment.forge(["adopt"]).success();
     assert_eq!(spooled_files(&environment).len(), 0);
     let read = environment.forge(["--session", "5e55", "command", "list"]).success();
