@@ -279,7 +279,7 @@ impl HookCall<'_> {
         imported.and(saved)
     }
 
-    /// Puts into an answer without a handover what purges of other clones did here, and a greeting.
+    /// Puts into an answer without a handover what exchanges with a remote did, and a greeting.
     fn answer_with_notices(
         &mut self,
         recorder: &HookRecorder<'_>,
@@ -291,9 +291,9 @@ impl HookCall<'_> {
             return;
         }
         let session = event.session.as_deref();
-        let purges = session
+        let exchanged = session
             .and_then(|session| remote_exchange::take_pending_sentences(&recorder.store, session));
-        let text: String = purges.into_iter().chain(greeting).collect();
+        let text: String = exchanged.into_iter().chain(greeting).collect();
         if !text.is_empty() {
             done.answer = answer(event, Some(&text));
             self.line.outcome = HookOutcome::Handed;

@@ -117,27 +117,47 @@ fn print_joined(joined: &JoinedWork, screen: &mut Screen) {
         screen.plain(&format!("  another machine has the branch {branch} checked out"));
         screen.dim(&format!("  forge branch switch {branch}"));
     }
-    for SplitBranch { branch, own, reason, merged } in &joined.split {
-        let why = match reason {
-            SplitReason::Changed(claim) => format!("both sides changed the {claim}"),
-            SplitReason::Undone => format!("others undid the creation of the branch {branch}"),
-            SplitReason::Dangling => {
-                "one side refers to a claim that the other side removed".to_owned()
-            }
-        };
-        if let Some(number) = merged {
-            screen.plain(&format!(
-                "  {why}: the branch {own} with your changes is merged into {branch}, #{number}"
-            ));
+    for split in &joined.split {
+        let (text, next) = describe_split(split);
+        let Some(next) = next else {
+            screen.plain(&format!("  {text}"));
             continue;
-        }
-        screen.warning(&format!("  {why}: your changes are on the branch {own}"));
-        let next = match reason {
-            SplitReason::Undone => format!("  forge branch switch {own}"),
-            _ => format!("  forge branch switch {branch} && forge branch merge {own}"),
         };
-        screen.dim(&next);
+        screen.warning(&format!("  {text}"));
+        screen.dim(&format!("  {next}"));
     }
+}
+
+/// Returns why revisions made here are on a branch of their own, and the command that comes next;
+/// no command if they are merged.
+fn describe_split(split: &SplitBranch) -> (String, Option<String>) {
+    let SplitBranch { branch, own, reason, merged } = split;
+    let why = match reason {
+        SplitReason::Changed(claim) => format!("both sides changed the {claim}"),
+        SplitReason::Undone => format!("others undid the creation of the branch {branch}"),
+        SplitReason::Dangling => {
+            "one side refers to a claim that the other side removed".to_owned()
+        }
+    };
+    if let Some(number) = merged {
+        let text =
+            format!("{why}: the branch {own} with your changes is merged into {branch}, #{number}");
+        return (text, None);
+    }
+    let next = match reason {
+        SplitReason::Undone => format!("forge branch switch {own}"),
+        _ => format!("forge branch switch {branch} && forge branch merge {own}"),
+    };
+    (format!("{why}: your changes are on the branch {own}"), Some(next))
+}
+
+/// Returns, as sentences, which revisions made here are on branches of their own and not merged.
+pub fn unmerged_splits(session: &str, joined: &JoinedWork) -> Vec<String> {
+    let sentences = joined.split.iter().filter_map(|split| {
+        let (text, next) = describe_split(split);
+        Some(format!("in the session {session}, {text} (next: '{}')", next?))
+    });
+    sentences.collect()
 }
 
 impl From<PushReport> for PushedSession {

@@ -10,7 +10,7 @@ use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::log::{self, HookLogEntry, HookOutcome};
 use crate::remote::transfer::{SharedSession, Transfer};
 use crate::remote::{Remotes, open_remote};
-use crate::report::transfer::SyncedSession;
+use crate::report::transfer::{SyncedSession, unmerged_splits};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::{Store, WriteContext};
 use std::sync::mpsc;
@@ -106,11 +106,15 @@ struct DoneExchange {
     is_changed: bool,
     /// What to do if more may remain to exchange.
     unfinished: Option<String>,
+    /// Which revisions made here are on branches of their own now, as sentences.
+    unmerged: Vec<String>,
 }
 
 impl From<SyncedSession> for DoneExchange {
     fn from(done: SyncedSession) -> Self {
-        Self { is_changed: done.pulled + done.pushed > 0, unfinished: done.unfinished }
+        let unmerged = unmerged_splits(&done.session, &done.joined);
+        let is_changed = done.pulled + done.pushed > 0;
+        Self { is_changed, unfinished: done.unfinished, unmerged }
     }
 }
 
@@ -160,7 +164,7 @@ fn exchange_once(
         .and_then(|()| pending_sentences::keep_once(store, session, &purges.not_done()));
     // The error of the exchange itself comes first.
     let mut done = done?;
-    kept?;
+    kept.and(pending_sentences::keep(store, session, &done.unmerged))?;
     done.is_changed |= !purges.is_empty();
     Ok(done)
 }
@@ -179,7 +183,11 @@ fn latest_of(
 /// Pulls a session. It is no error if the session was never pushed.
 fn pull(transfer: &Transfer<'_>, session: &SharedSession) -> Result<DoneExchange, CommandError> {
     match transfer.pull(session) {
-        Ok(done) => Ok(DoneExchange { is_changed: done.operations > 0, unfinished: None }),
+        Ok(done) => Ok(DoneExchange {
+            is_changed: done.operations > 0,
+            unfinished: None,
+            unmerged: unmerged_splits(&done.session, &done.joined),
+        }),
         Err(error) if error.kind() == CommandErrorKind::NotFound => Ok(DoneExchange::default()),
         Err(error) => Err(error),
     }

@@ -1,5 +1,5 @@
-//! Sentences about purges that a hook still has to report to an agent: in a file of its session,
-//! next to the stamp.
+//! Sentences about purges and joins that a hook still has to report to an agent: in a file of its
+//! session, next to the stamp.
 
 use super::stamp::ExchangeStamp;
 use crate::error::CommandError;

@@ -471,6 +471,37 @@ fn the_sync_of_a_hook_applies_a_purge_from_elsewhere_and_reports_it_once() {
     assert!(!first.hook("UserPromptSubmit", json!({"prompt": "go on"})).contains("purge"));
 }
 
+/// The sync of a hook put what the agent had changed on another branch and checked that out, and
+/// nothing said so.
+#[test]
+fn the_sync_of_a_hook_reports_a_branch_that_it_could_not_join() {
+    let environment = Environment::new();
+    let first = Machine::first(&environment, CLAUDE);
+    first.runs("make");
+    let added = first.forge(["--session", SESSION, "note", "add", "one"]);
+    assert_eq!(added.code, 0, "{added}");
+    first.hook("Stop", json!({}));
+    let second = Machine::joined(&environment, CLAUDE);
+    second.starts("resume");
+    for (machine, text) in [(&first, "eins"), (&second, "uno")] {
+        let updated = machine.forge(["--session", SESSION, "note", "update", "N1", "-m", text]);
+        assert_eq!(updated.code, 0, "{updated}");
+        machine.hook("Stop", json!({}));
+    }
+    let prompt =
+        |machine: &Machine<'_>| machine.hook("UserPromptSubmit", json!({"prompt": "go on"}));
+    let answer = prompt(&second);
+    for text in [
+        "both sides changed the note N1: your changes are on the branch main.",
+        "(next: 'forge branch switch main && forge branch merge main.",
+        "Tell the user.",
+    ] {
+        assert!(answer.contains(text), "{answer}");
+    }
+    assert!(!prompt(&second).contains("both sides"));
+    assert!(!prompt(&first).contains("both sides"));
+}
+
 #[test]
 fn a_remote_that_cannot_be_used_is_reported_until_it_can() {
     let environment = Environment::new();
