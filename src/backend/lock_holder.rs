@@ -35,7 +35,9 @@ impl LockHolder {
 
 impl fmt::Display for LockHolder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "process {} ({})", self.pid, self.command)
+        write!(out, "process {}", self.pid)?;
+        // A process that has ended has no command line. Another one may have inherited its lock.
+        if self.command.is_empty() { Ok(()) } else { write!(out, " ({})", self.command) }
     }
 }
 
@@ -88,5 +90,15 @@ mod tests {
     fn a_command_line_when_shown_has_no_control_characters() {
         assert_eq!(command_in(b"forge\0note\0a\x1b[2Jb\0"), "forge note a [2Jb");
         assert_eq!(command_in(&[b'x'; 500]).len(), COMMAND_BYTES);
+    }
+
+    /// The message about a lock that a process had left to its child was "process 7 () holds it".
+    #[test]
+    fn a_holder_without_a_command_line_is_shown_by_its_id() {
+        let shown = |command: &str| LockHolder { pid: 7, command: command.to_owned() }.to_string();
+        assert_eq!(
+            (shown("forge tui"), shown("")),
+            ("process 7 (forge tui)".into(), "process 7".into())
+        );
     }
 }
