@@ -394,10 +394,17 @@ pub fn resolve(
                 None => error.hinted("'start' names the first moment"),
             }
         }
-        Error::NotFound { what: "revision or checkpoint", .. } => {
+        Error::NotFound { what: "revision or checkpoint", ref name } => {
+            let number = name.strip_prefix('#').and_then(|number| number.parse::<u64>().ok());
             let last = session.summary().map(|summary| summary.last_sequence);
             let error = CommandError::from(error);
             match last {
+                // Numbers have no gaps.
+                Ok(last) if number.is_some_and(|number| (1..=last).contains(&number)) => error
+                    .hinted(
+                        "the checkpoint of that number was pruned or undone: 'forge log \
+                        --operations' names the operation",
+                    ),
                 Ok(last) if last > 0 => error.hinted(format!("the last is #{last}")),
                 _ => error,
             }

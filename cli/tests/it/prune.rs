@@ -44,6 +44,19 @@ fn a_dry_run_changes_nothing_and_gives_every_reason() {
     assert_eq!(kept["sessions"][0]["operation"], json!(null));
 }
 
+/// The error only said which number is the last, as if the checkpoint had never been there.
+#[test]
+fn the_number_of_a_pruned_checkpoint_names_the_pruning() {
+    let environment = store_with_notes();
+    environment.forge(BARE).success();
+    insta::assert_snapshot!(environment.forge(["checkpoint", "at", "#2"]), @r"
+    [stderr]
+    error: there is no revision or checkpoint '#2'
+    hint: the checkpoint of that number was pruned or undone: 'forge log --operations' names the operation
+    [exit 3]
+    ");
+}
+
 #[test]
 fn a_state_at_a_time_inside_a_fold_names_the_fold() {
     let environment = store_with_notes();
