@@ -256,7 +256,8 @@ impl RemoteShowReport {
         environment: bool,
     ) -> Result<Self, CommandError> {
         let mut sessions = Vec::new();
-        let mut unpushed = UnpushedLine { remote: known.name.clone(), ..UnpushedLine::default() };
+        let (remote, is_granted) = (known.name.clone(), known.access.key().is_none());
+        let mut unpushed = UnpushedLine { remote, is_granted, ..UnpushedLine::default() };
         for session in store.shared_sessions(&known.access)? {
             let info = session.summary()?.info;
             let work = store.unpushed(&known.access, &session)?;

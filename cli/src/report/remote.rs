@@ -29,6 +29,9 @@ pub struct UnpushedLine {
     pub purges: u64,
     /// How many sessions on the remote still have what was purged here.
     pub purged_sessions: u64,
+    /// Whether the remote is opened with a grant.
+    #[serde(skip)]
+    pub is_granted: bool,
 }
 
 impl UnpushedLine {
@@ -56,7 +59,15 @@ impl UnpushedLine {
     /// Returns what to do about purges that have not reached the remote.
     pub fn purge_remedy(&self) -> String {
         let to = remote_argument(" --to ", &self.remote);
-        format!("'forge push{to}' sends the purges, and removes there what was purged")
+        match self.is_granted {
+            true => format!(
+                "'forge push{to}' removes there what was purged; purge where the key of the remote \
+                is too, since a grant sends no purges"
+            ),
+            false => {
+                format!("'forge push{to}' sends the purges, and removes there what was purged")
+            }
+        }
     }
 
     /// Returns what is not pushed, in words; `None` if all of it is.

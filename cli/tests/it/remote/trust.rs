@@ -148,6 +148,26 @@ fn a_container_with_a_grant_has_its_session_and_no_other() {
     assert_eq!(container.forge(["push"]).code, 3);
 }
 
+/// `forge doctor` said that a push sends the purge, which needs the key.
+#[test]
+fn a_purge_with_a_grant_says_to_purge_where_the_key_is() {
+    let environment = Environment::new();
+    let (_, grant) = granted(&environment);
+    let container = Machine::new(&environment, "container");
+    let run = |args: &[&str]| run(&container, &grant, args);
+    run(&["clone", "../../shared"]).success();
+    run(&["note", "add", "the door opens with station-alpha"]).success();
+    run(&["push"]).success();
+    environment.write("secret", "station-alpha");
+    let purged = run(&["purge", "../../secret", "--yes"]).success();
+    let remedy = "'forge push' removes there what was purged; purge where the key of the remote is";
+    assert!(purged.contains(remedy), "{purged}");
+    run(&["push"]).success();
+    let doctor = run(&["doctor"]).stdout;
+    assert!(doctor.contains("1 purge not sent to origin yet\n"), "{doctor}");
+    assert!(doctor.contains(remedy), "{doctor}");
+}
+
 #[test]
 fn a_container_clones_with_a_grant() {
     let environment = Environment::new();
