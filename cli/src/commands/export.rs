@@ -2,7 +2,7 @@
 
 use super::bundle;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::verb::{PrintedReport, Verb, VerbResult, commands};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::Session;
@@ -38,7 +38,11 @@ commands!(ExportCommand: Transcript, Events, Bundle);
 
 fn session(args: &SessionExportArgs, context: &Context) -> Result<Session, CommandError> {
     let store = workspace::open_store(context, StoreAccess::Read)?;
-    workspace::named_or_chosen_session(context, &store, args.session.as_deref())
+    let found = workspace::named_or_chosen_session(context, &store, args.session.as_deref());
+    found.map_err(|error| match (error.kind(), &args.session) {
+        (CommandErrorKind::NotFound, Some(_)) => error.hinted("'-o FILE' names a file to write"),
+        _ => error,
+    })
 }
 
 #[derive(Debug, clap::Args)]

@@ -136,6 +136,18 @@ fn an_export_of_a_bundle_leaves_the_files_beside_it() {
     assert_eq!(std::fs::read_dir(environment.path("out")).unwrap().count(), 3);
 }
 
+/// `forge import events` takes a file, and so does `forge export bundle`.
+#[test]
+fn a_file_in_place_of_the_session_to_export_names_the_option() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    for what in ["events", "transcript"] {
+        let refused = environment.forge(["export", what, "out.jsonl"]);
+        assert_eq!(refused.code, 3, "{refused}");
+        assert!(refused.stderr.contains("'-o FILE' names a file to write"), "{refused}");
+    }
+}
+
 /// Regression: an export over an existing file kept its permissions, and an export to `/dev/stdout`
 /// failed at the end.
 #[test]
