@@ -212,13 +212,13 @@ impl CommandError {
         &self.hints
     }
 
-    /// Returns the causes, nearest first. One that repeats the text before it is left out.
+    /// Returns the causes, nearest first. One whose text is in the text before it is left out.
     pub fn causes(&self) -> Vec<String> {
         let mut causes: Vec<String> = Vec::new();
         let mut next = self.source();
         while let Some(error) = next {
             let text = error.to_string();
-            if causes.last().unwrap_or(&self.message) != &text {
+            if !causes.last().unwrap_or(&self.message).contains(&text) {
                 causes.push(text);
             }
             next = error.source();
@@ -403,6 +403,10 @@ mod tests {
         let same = CommandError::invalid("cannot read").caused_by(inner);
         let outer = CommandError::invalid("cannot read").caused_by(same);
         assert_eq!(outer.causes(), ["no such byte"]);
+        // An error of object storage has the texts of its causes.
+        let inner = CommandError::invalid("403 Forbidden");
+        let denied = CommandError::invalid("cannot put: 403 Forbidden").caused_by(inner);
+        assert_eq!(denied.with_context("cannot push").causes(), ["cannot put: 403 Forbidden"]);
     }
 
     #[test]
