@@ -318,6 +318,12 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
         store::Error::Backend(BackendError::Database { unsure: true, .. }) => {
             "'forge log' shows whether it was; do it again if not"
         }
+        store::Error::Backend(BackendError::Database { source, .. })
+            if is_about_password(source.as_ref()) =>
+        {
+            "nothing was written; the password is looked for in the service that PGSERVICE or the \
+            address names, in PGPASSWORD and in ~/.pgpass"
+        }
         store::Error::Backend(BackendError::Database { .. }) => {
             "nothing was written; docs/postgres.md says what forge needs of a database"
         }
@@ -373,6 +379,15 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
     })
 }
 
+/// Returns whether a database refused the password, or needs one and none was found.
+fn is_about_password(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    let first: &(dyn Error + 'static) = error;
+    std::iter::successors(Some(first), |&error| error.source()).any(|error| {
+        let text = error.to_string();
+        text.contains("password missing") || text.contains("password authentication failed")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,6 +410,24 @@ mod tests {
         assert_eq!(error.exit_code(), EXIT_CORRUPT);
         assert_eq!(error.message(), format!("the index is damaged: {what}"));
         assert!(error.hints()[0].contains("'forge repair TO'"), "{:?}", error.hints());
+    }
+
+    #[test]
+    fn an_error_about_the_password_of_a_database_says_where_it_is_looked_for() {
+        let hints = |source: CommandError| {
+            let (action, place) = ("read", "postgres://db/forge".to_owned());
+            let source = Box::new(source);
+            let error = BackendError::Database { action, place, unsure: false, source };
+            CommandError::from(store::Error::Backend(error)).hints().concat()
+        };
+        let missing = CommandError::invalid("password missing");
+        let refused = CommandError::invalid("password authentication failed for user \"passwd\"");
+        for error in [missing, refused] {
+            let error = error.with_context("invalid configuration");
+            assert!(hints(error).contains("PGPASSWORD"));
+        }
+        let other = CommandError::invalid("database \"password\" does not exist");
+        assert!(!hints(other).contains("PGPASSWORD"));
     }
 
     #[test]
