@@ -285,6 +285,10 @@ pub struct EventsImportReport {
 impl Report for EventsImportReport {
     fn human(&self, screen: &mut Screen) {
         let done = &self.done;
+        if done.sessions.is_empty() {
+            screen.plain(&format!("{}: nothing to import, it has no event", self.file));
+            return print_waiting(done.waiting_bytes, screen);
+        }
         screen.put(Tone::Plain, &format!("{}: ", self.file));
         screen.line(Tone::Heading, &first_names(&done.sessions, done.session_count));
         if self.unchanged {

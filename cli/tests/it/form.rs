@@ -242,6 +242,19 @@ fn the_import_of_a_run_without_times_says_how_to_give_it_one() {
     assert!(!took.contains("has no times"), "{took}");
 }
 
+/// The name of the session was empty.
+#[test]
+fn the_import_of_a_stream_without_events_says_so() {
+    let environment = project();
+    for (text, rest) in
+        [("", ""), ("\n\n", ""), ("{\"at\"", "  5 bytes wait for the rest of their line\n")]
+    {
+        environment.write("project/a.jsonl", text);
+        let took = environment.forge(["import", "events", "a.jsonl"]).success();
+        assert_eq!(took, format!("a.jsonl: nothing to import, it has no event\n{rest}"), "{text}");
+    }
+}
+
 /// Regression: a JSON document was printed for each file.
 #[test]
 fn the_import_of_several_files_prints_one_document() {
