@@ -44,6 +44,9 @@ exit_codes! {
     EXIT_INTERNAL = 70;
 }
 
+/// What to know about damage on a remote.
+const UNAFFECTED: &str = "what is recorded here is not affected";
+
 /// The kind of an error, by what the user can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -279,6 +282,17 @@ fn hint_of(error: &store::Error) -> Option<Cow<'static, str>> {
         store::Error::Duplicate { kind: "branch", id } => {
             format!("use 'forge branch switch {id}' to continue on it, or choose another name")
         }
+        store::Error::Depot(DepotError::Damaged { name, .. }) => {
+            let parts: Vec<&str> = name.split('/').collect();
+            let ["refs" | "packs", folder, handle, ..] = parts.as_slice() else {
+                return Some(Cow::Borrowed(UNAFFECTED));
+            };
+            format!(
+                "{UNAFFECTED}; put the object back from a backup of the remote, or remove \
+                refs/{folder}/{handle} there: then 'forge push SESSION --accept-history' pushes \
+                the session again from here"
+            )
+        }
         other => return fixed_hint(other).map(Cow::Borrowed),
     }))
 }
@@ -354,10 +368,9 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
         store::Error::RemoteFormat(RemoteFormatError::Damaged { what: "grant", .. }) => {
             "copy all of what 'forge remote grant' printed, or let it print another"
         }
-        store::Error::Depot(DepotError::Damaged { .. })
-        | store::Error::RemoteFormat(
+        store::Error::RemoteFormat(
             RemoteFormatError::Damaged { .. } | RemoteFormatError::TooLarge { .. },
-        ) => "what is recorded here is not affected",
+        ) => UNAFFECTED,
         full @ store::Error::Depot(_) if full.is_disk_full() => "make room where the remote is",
         full if full.is_disk_full() => {
             "make room on the disk, or delete old data at once with 'forge checkpoint prune --now \

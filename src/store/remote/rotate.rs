@@ -269,15 +269,16 @@ impl Remote {
 
     /// Returns why a ref does not open: the key of the remote may have been changed.
     pub(super) fn why_unopened(&self, error: RemoteFormatError, handle: &SessionHandle) -> Error {
-        if !matches!(error, RemoteFormatError::Damaged { .. }) {
-            return error.into();
-        }
+        let reason = match error {
+            RemoteFormatError::Damaged { reason, .. } => reason,
+            other => return other.into(),
+        };
         match self.keys.all() {
             Err(_) => Error::WrongGrant { what: "does not open its session on the remote" },
             Ok(keys) => match self.check_marker() {
                 Err(changed) => changed,
                 Ok(()) if keys.is_rotated() => Error::UnopenedSession { handle: *handle },
-                Ok(()) => error.into(),
+                Ok(()) => DepotError::Damaged { name: ref_name(handle), reason }.into(),
             },
         }
     }

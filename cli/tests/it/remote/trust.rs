@@ -148,6 +148,28 @@ fn a_container_with_a_grant_has_its_session_and_no_other() {
     assert_eq!(container.forge(["push"]).code, 3);
 }
 
+/// The error named neither the object nor what to do.
+#[test]
+fn a_damaged_ref_is_named_and_the_session_can_be_pushed_again() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let file = only(&only(&environment.path("shared/refs")));
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[60] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let refused = first.forge(["pull"]);
+    assert_eq!(refused.code, 5, "{refused}");
+    let what = "on the remote is damaged: it does not open with the key of its session";
+    for text in ["error: 'refs/", what, "remove refs/", "'forge push SESSION --accept-history'"] {
+        assert!(refused.stderr.contains(text), "{refused}");
+    }
+    fs::remove_file(&file).unwrap();
+    assert_eq!(first.forge(["push", "checkout", "--accept-history"]).code, 0);
+    assert_eq!(first.forge(["pull"]).code, 0);
+    assert_eq!(first.notes("checkout"), ["one"]);
+}
+
 /// `forge doctor` said that a push sends the purge, which needs the key.
 #[test]
 fn a_purge_with_a_grant_says_to_purge_where_the_key_is() {
