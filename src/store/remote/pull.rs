@@ -7,7 +7,7 @@ use crate::engine::index::find_operation_of;
 use crate::engine::journal_follower::IDLE_TAIL_BYTES;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{present_session, session as session_refs};
-use crate::error::{DepotError, Error, Result};
+use crate::error::{DepotError, Error, RemoteFormatError, Result};
 use crate::format::ExportMark;
 use crate::format::remote::{ForeignOperations, RefPack, open_pack, pack_name, ref_name};
 use crate::model::{
@@ -430,12 +430,12 @@ impl KnownRef {
 impl Remote {
     /// Reads a pack and decrypts it.
     fn pack(&self, handle: &SessionHandle, pack: &RefPack) -> Result<Vec<u8>> {
-        let sealed = match &pack.inline {
-            Some(bytes) => bytes.0.clone(),
+        let (object, sealed) = match &pack.inline {
+            Some(bytes) => (ref_name(handle), bytes.0.clone()),
             None => {
                 let object = pack_name(handle, &pack.name);
                 match self.depot.get(&object, None)? {
-                    DepotRead::Whole { bytes, .. } => bytes,
+                    DepotRead::Whole { bytes, .. } => (object, bytes),
                     DepotRead::Absent | DepotRead::Unchanged => {
                         return Err(Error::from(DepotError::Damaged {
                             name: object,
@@ -445,7 +445,14 @@ impl Remote {
                 }
             }
         };
-        pack.check_stored(&sealed)?;
-        Ok(open_pack(&self.place(*handle), &pack.name, &pack.key, &sealed)?)
+        let opened = pack
+            .check_stored(&sealed)
+            .and_then(|()| open_pack(&self.place(*handle), &pack.name, &pack.key, &sealed));
+        opened.map_err(|error| match error {
+            RemoteFormatError::Damaged { reason, .. } => {
+                DepotError::Damaged { name: object, reason }.into()
+            }
+            other => other.into(),
+        })
     }
 }
