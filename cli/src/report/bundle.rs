@@ -49,6 +49,7 @@ impl Report for store::BundleImportReport {
         let sessions = name_list(&self.sessions);
         let known = match self.known {
             0 => String::new(),
+            1 => ", 1 was here already".to_owned(),
             known => format!(", {known} were here already"),
         };
         let line = format!("Imported {} of {sessions}{known}", count_text(self.records, "record"));
@@ -78,8 +79,10 @@ impl Report for StoreBackupReport {
     fn human(&self, screen: &mut Screen) {
         let revisions = count_text(self.done.revisions, "revision");
         screen.plain(&format!("Copied {} to {}: {revisions}, verified", self.from, self.to));
-        if self.done.waiting > 0 {
-            screen.plain(&format!("{} wait in its spool", count_text(self.done.waiting, "write")));
+        match self.done.waiting {
+            0 => {}
+            1 => screen.plain("1 write waits in its spool"),
+            many => screen.plain(&format!("{many} writes wait in its spool")),
         }
     }
 }

@@ -122,8 +122,10 @@ impl TranscriptFileReport {
 
 /// Prints how many bytes at the end of a file are not read yet.
 fn print_waiting(bytes: u64, screen: &mut Screen) {
-    if bytes > 0 {
-        screen.dim(&format!("  {} wait for the rest of their line", size_text(bytes)));
+    match bytes {
+        0 => {}
+        1 => screen.dim("  1 byte waits for the rest of its line"),
+        many => screen.dim(&format!("  {} wait for the rest of their line", size_text(many))),
     }
 }
 

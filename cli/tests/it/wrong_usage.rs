@@ -119,6 +119,16 @@ fn a_bundle_of_a_diverged_session_needs_another_store() {
         .success();
 }
 
+#[test]
+fn one_record_of_a_bundle_is_counted_in_the_singular() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    environment.forge(["note", "add", "one"]).success();
+    environment.forge(["export", "bundle", "../s.bundle"]).success();
+    let again = environment.forge(["import", "bundle", "../s.bundle"]).success();
+    assert_eq!(again, "Imported 0 records of s, 1 was here already\n");
+}
+
 /// Regression: the export was first written to `FILE.new`, and replaced a file of this name.
 #[test]
 fn an_export_of_a_bundle_leaves_the_files_beside_it() {
