@@ -28,7 +28,7 @@ use forge_store::store::{
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::sync::mpsc::{Receiver, Sender};
-use unpushed::UnpushedText;
+use unpushed::{UnpushedText, counted};
 
 /// A request for rows ends after this many scanned items of the history, even with too few rows.
 const MAX_SCANNED_ITEMS: usize = 2000;
@@ -260,8 +260,10 @@ impl StoreWorker {
                 name: summary.info.name,
                 id: summary.info.id.to_string(),
                 about: format!(
-                    "{last}, {} checkpoints, {} claims, {} facts",
-                    summary.checkpoints, summary.claims, summary.facts
+                    "{last}, {}, {}, {}",
+                    counted(summary.checkpoints, "checkpoint"),
+                    counted(summary.claims, "claim"),
+                    counted(summary.facts, "fact")
                 ),
             });
         }

@@ -82,7 +82,7 @@ impl SalvagedStore {
         ));
         for (_, session) in visible_sessions(&self.refs).flatten() {
             self.lost.push(format!(
-                "what was recorded in '{}' after #{}, {} and {}",
+                "what was recorded in '{}' after #{} ({} and {} are left)",
                 session.info.name,
                 session.next_sequence.saturating_sub(1),
                 counted(session.facts, "fact"),
