@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::remote::Remotes;
 use crate::remote::transfer::{SharedSession, Transfer, once, pushed_sessions};
-use crate::report::transfer::{SyncedSession, TransferReport, warn_of_secrets};
+use crate::report::transfer::{SyncedSession, TransferReport, unmerged_splits, warn_of_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::remote::Remote;
@@ -101,7 +101,7 @@ pub fn sync_session(
     let mut done = SyncedSession { new: session.here.is_none(), ..SyncedSession::default() };
     let mut is_there =
         session.here.is_none() || transfer.remote.session(&session.handle)?.is_some();
-    let is_equal = until_equal(|| {
+    let ended = until_equal(|| {
         let mut pulled = 0;
         if is_there {
             let one = transfer.pull(session)?;
@@ -123,6 +123,11 @@ pub fn sync_session(
         done.rewritten = pushed.rewritten.or(done.rewritten);
         done.joined.extend(pushed.joined);
         Ok(pulled + pushed.pulled + pushed.operations)
+    });
+    let is_equal = ended.map_err(|error| {
+        // What was pulled before the error stays.
+        let splits = unmerged_splits(&done.session, &done.joined);
+        splits.into_iter().fold(error, CommandError::hinted)
     })?;
     if !is_equal {
         done.set_unfinished(&transfer.known.name);

@@ -492,6 +492,25 @@ fn sessions_on_a_remote_are_listed_without_pulling_them() {
     assert_eq!(listed["sessions"][0]["here"], "checkout");
 }
 
+/// The sync put what was written here on another branch, and then named only the secret.
+#[test]
+fn a_sync_whose_push_is_refused_names_the_branch_that_it_made() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let second = Machine::joined(&environment, "second");
+    second.forge(["pull", "checkout"]).success();
+    second.forge(["note", "update", "N1", "-m", "uno"]).success();
+    second.forge(["push"]).success();
+    first.forge(["note", "update", "N1", "-m", "eins"]).success();
+    let text = format!("the token is ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    first.forge(["note", "add", "--no-redact", &text]).success();
+    let refused = first.forge(["sync"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    let why = "hint: in the session checkout, both sides changed the note N1: your changes are on";
+    let next = "(next: 'forge branch switch main && forge branch merge main.";
+    assert!(refused.stderr.contains(why) && refused.stderr.contains(next), "{refused}");
+}
+
 #[test]
 fn a_secret_is_not_pushed() {
     let environment = Environment::new();
