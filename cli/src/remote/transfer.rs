@@ -234,9 +234,13 @@ impl<'a> Transfer<'a> {
                 }
             }
         }
-        let failure = failure.map(|error| match error.kind() {
-            CommandErrorKind::Unavailable => about(&self.known, error),
-            _ => error,
+        let failure = failure.map(|error| {
+            // The disk of the store can be full, too.
+            let is_of_remote = matches!(error.store_error(), Some(Error::Depot(_)));
+            match error.kind() {
+                CommandErrorKind::Unavailable if is_of_remote => about(&self.known, error),
+                _ => error,
+            }
         });
         (done, failure)
     }

@@ -86,14 +86,20 @@ fn a_newer_store_is_refused_with_both_versions() {
     assert_eq!(environment.forge(["status"]).code, 5);
 }
 
+/// Changes a store as if a later version of forge had written it, which this one only reads.
+pub(crate) fn set_later_version(environment: &Environment, store: &str) {
+    let file = format!("{store}/FORMAT");
+    let text = environment.read(&file).replace("format 2.0", "format 2.1");
+    let (before, _) = text.split_once("check ").unwrap();
+    let check = blake3::hash(before.as_bytes()).to_hex();
+    environment.write(&file, &format!("{before}check {}\n", &check[..16]));
+}
+
 /// `forge doctor` called such a store whole, although hooks save nothing in it.
 #[test]
 fn a_store_of_a_later_minor_version_can_only_be_read() {
     let environment = project();
-    let text = environment.read("project/.forge/FORMAT").replace("format 2.0", "format 2.1");
-    let (before, _) = text.split_once("check ").unwrap();
-    let check = blake3::hash(before.as_bytes()).to_hex();
-    environment.write("project/.forge/FORMAT", &format!("{before}check {}\n", &check[..16]));
+    set_later_version(&environment, "project/.forge");
     assert_snapshot!(environment.forge(["note", "add", "x"]), @r"
     [stderr]
     error: the store cannot be written: a later version of forge wrote it; this one only reads it

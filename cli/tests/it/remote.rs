@@ -492,6 +492,24 @@ fn sessions_on_a_remote_are_listed_without_pulling_them() {
     assert_eq!(listed["sessions"][0]["here"], "checkout");
 }
 
+/// The error said that the remote cannot be used.
+#[test]
+fn a_pull_into_a_store_that_cannot_be_written_does_not_blame_the_remote() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let second = Machine::joined(&environment, "second");
+    second.forge(["pull", "checkout"]).success();
+    second.forge(["note", "add", "two"]).success();
+    second.forge(["push"]).success();
+    crate::fault::set_later_version(&environment, "first/checkout/.forge");
+    insta::assert_snapshot!(first.forge(["pull"]), @r"
+    [stderr]
+    error: the store cannot be written: a later version of forge wrote it; this one only reads it
+    hint: reading still works
+    [exit 4]
+    ");
+}
+
 /// The sync put what was written here on another branch, and then named only the secret.
 #[test]
 fn a_sync_whose_push_is_refused_names_the_branch_that_it_made() {
