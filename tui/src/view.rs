@@ -296,9 +296,7 @@ fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
             // The end of the typed text stays visible. At most half of the line is for the message.
             let kept = said.chars().count().min(usize::from(area.width) / 2);
             let room = usize::from(area.width).saturating_sub(prompt.len() + 4 + kept).max(4);
-            let letters: Vec<char> = text.chars().collect();
-            let from = letters.len().saturating_sub(room);
-            let tail: String = letters.into_iter().skip(from).collect();
+            let tail = canvas::end_of(text, room);
             let rest = put(buffer, area, &format!(" {prompt}: "), theme.style(TextTone::Accent));
             let rest = put(buffer, rest, &format!("{tail}{cursor}"), theme.style(TextTone::Plain));
             put(buffer, rest, &said, theme.style(TextTone::Warning));

@@ -32,6 +32,20 @@ pub(super) fn shortened(text: &str, room: usize) -> String {
     if safe.width() > room { cut(&safe, room) } else { safe.into_owned() }
 }
 
+/// Returns the end of a text that fits into this many columns, safe to print.
+pub(super) fn end_of(text: &str, room: usize) -> String {
+    let safe = sanitise(text, NewlineMode::Escape);
+    let (mut from, mut columns) = (safe.len(), 0);
+    for (place, cluster) in safe.grapheme_indices(true).rev() {
+        columns += cluster.width();
+        if columns > room {
+            break;
+        }
+        from = place;
+    }
+    safe.get(from..).unwrap_or_default().to_owned()
+}
+
 pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
     let area = area.intersection(buffer.area);
     for y in area.top()..area.bottom() {

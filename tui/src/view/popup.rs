@@ -1,6 +1,6 @@
 //! Draws the lists that typing filters: the help, and a search.
 
-use super::canvas::{below, put, put_wrapped};
+use super::canvas::{below, end_of, put, put_wrapped};
 use super::frame::{self, FrameTitles};
 use super::timeline::highlight;
 use crate::answer::{SheetLine, TextSheet};
@@ -20,6 +20,7 @@ const KEY_COLUMNS: usize = 18;
 /// Draws the line that is typed, and returns the area below it.
 fn typed_line(app: &App, typed: &str, area: Rect, buffer: &mut Buffer) -> Rect {
     let cursor = app.theme.glyph("▏", "_");
+    let typed = end_of(typed, usize::from(area.width).saturating_sub(2));
     put(buffer, area, &format!(" {typed}{cursor}"), app.theme.style(TextTone::Heading));
     Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area }
 }

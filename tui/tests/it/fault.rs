@@ -236,3 +236,14 @@ fn the_last_line_always_names_the_keys_for_help_and_quitting() {
         assert!(keys.ends_with("q quit") && keys.contains("? keys"), "{width}: {keys}");
     }
 }
+
+/// Regression: wide letters, and what was typed into a list, ran out of the line, with the cursor.
+#[test]
+fn the_end_of_a_long_typed_text_stays_visible() {
+    let mut hand = Hand::on_example(40, 12);
+    hand.press("n").type_in(&format!("{}終", "時鐘".repeat(30)));
+    let screen = hand.screen();
+    assert!(screen.contains(" note: ") && screen.ends_with("終▏\n"), "{screen}");
+    hand.press("<esc> /").type_in(&format!("{}end", "clock ".repeat(30)));
+    assert!(hand.screen().contains("clock end▏"), "{}", hand.screen());
+}
