@@ -16,13 +16,15 @@ mod timeline;
 pub(crate) use chips::chip_places;
 pub(crate) use time::time_at;
 
-use crate::app::{App, AppStage};
+use crate::answer::TextSheet;
+use crate::app::{App, AppStage, StatusMessage};
 use crate::effect::MomentTarget;
 use crate::layout::WindowLayout;
-use crate::panes::OverlayPane;
+use crate::panes::{InputPurpose, OverlayPane};
+use crate::sheet::{line, section, wrap_sheet};
 use crate::story_view::StorySummary;
 use crate::theme::TextTone;
-use canvas::{put, put_lines};
+use canvas::{put, put_lines, put_wrapped};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -285,31 +287,55 @@ fn stage_screen(app: &App, stage: &AppStage, buffer: &mut Buffer) {
     put_lines(buffer, area, &lines, app.theme);
 }
 
-/// Draws the bottom line: an input, a question, a message, or the keys.
+/// Draws the bottom line: an input, a question, a message, or the keys. A problem that needs more
+/// lines covers those above.
 fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
+    use unicode_width::UnicodeWidthStr;
     let theme = app.theme;
     match (app.overlays.last(), &app.status) {
         (Some(OverlayPane::Input { purpose, text }), said) => {
             let prompt = purpose.prompt();
-            let said = said.as_ref().map(|said| format!("   {}", said.text)).unwrap_or_default();
+            let half = usize::from(area.width) / 2;
+            let (beside, above) = match said {
+                Some(said) if said.text.width() + 3 <= half => (format!("   {}", said.text), None),
+                _ => (String::new(), said.as_ref()),
+            };
+            if let Some(said) = above {
+                let rows = 1 + u16::from(*purpose == InputPurpose::Filter);
+                let area = Rect { y: area.y.saturating_sub(rows), ..area };
+                message(app, said, area, buffer);
+            }
             let cursor = theme.glyph("▏", "_");
-            // The end of the typed text stays visible. At most half of the line is for the message.
-            let kept = said.chars().count().min(usize::from(area.width) / 2);
-            let room = usize::from(area.width).saturating_sub(prompt.len() + 4 + kept).max(4);
+            // The end of the typed text stays visible.
+            let used = prompt.len() + 4 + beside.width();
+            let room = usize::from(area.width).saturating_sub(used).max(4);
             let tail = canvas::end_of(text, room);
             let rest = put(buffer, area, &format!(" {prompt}: "), theme.style(TextTone::Accent));
             let rest = put(buffer, rest, &format!("{tail}{cursor}"), theme.style(TextTone::Plain));
-            put(buffer, rest, &said, theme.style(TextTone::Warning));
+            put(buffer, rest, &beside, theme.style(TextTone::Warning));
         }
         (Some(OverlayPane::Confirm { change, .. }), _) => {
             let text = format!(" do it? (y/n)   $ {}", change.command());
             put(buffer, area, &text, theme.style(TextTone::Warning));
         }
-        (_, Some(status)) => {
-            put(buffer, area, &format!(" {}", status.text), theme.style(status.tone));
-        }
+        (_, Some(status)) => message(app, status, area, buffer),
         _ => keys(app, area, buffer),
     }
+}
+
+/// Draws a message. A problem is shown whole: its last line is in the area, the others above it.
+fn message(app: &App, status: &StatusMessage, area: Rect, buffer: &mut Buffer) {
+    if area.height == 0 || !matches!(status.tone, TextTone::Bad | TextTone::Warning) {
+        put(buffer, area, &format!(" {}", status.text), app.theme.style(status.tone));
+        return;
+    }
+    let lines = vec![line(status.tone, 1, status.text.clone())];
+    let sheet = TextSheet { sections: vec![section("", lines)], ..TextSheet::default() };
+    let lines = wrap_sheet(&sheet, area.width);
+    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(area.bottom());
+    let area = Rect { y: area.bottom() - rows, height: rows, ..area };
+    canvas::clear(buffer, area);
+    put_wrapped(buffer, area, &lines, 0, app.theme);
 }
 
 /// Draws the key hints that fit. The last two, such as the help and quitting, are always drawn.

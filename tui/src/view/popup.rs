@@ -1,6 +1,6 @@
 //! Draws the lists that typing filters: the help, and a search.
 
-use super::canvas::{below, end_of, put, put_wrapped};
+use super::canvas::{below, end_of, put, put_lines, put_wrapped};
 use super::frame::{self, FrameTitles};
 use super::timeline::highlight;
 use crate::answer::{SheetLine, TextSheet};
@@ -114,7 +114,7 @@ pub(super) fn find(app: &App, find: &FindState, area: Rect, buffer: &mut Buffer)
         } else {
             "nothing that is listed; f searches everything"
         };
-        put(buffer, list, &format!(" {text}"), theme.style(TextTone::Dim));
+        put_lines(buffer, list, &[(TextTone::Dim, format!(" {text}"))], theme);
         return;
     }
     let room = usize::from(list.height).max(1);

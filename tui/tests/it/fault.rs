@@ -247,3 +247,26 @@ fn the_end_of_a_long_typed_text_stays_visible() {
     hand.press("<esc> /").type_in(&format!("{}end", "clock ".repeat(30)));
     assert!(hand.screen().contains("clock end▏"), "{}", hand.screen());
 }
+
+/// Regression: a problem was cut at the end of the line, with what can be typed instead.
+#[test]
+fn a_problem_is_shown_whole_in_a_narrow_window() {
+    let words = |screen: &str| {
+        let text: String = screen.chars().map(|c| if "┃│".contains(c) { ' ' } else { c }).collect();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (width, height) in [(80, 24), (40, 12)] {
+        let mut hand = Hand::on_example(width, height);
+        let screen = words(&hand.press("g T").screen());
+        assert!(
+            screen.contains("only checkpoints have tags: press a to make one here"),
+            "{screen}"
+        );
+        // While something is typed, a long problem is above the input, and above the chips.
+        let screen = words(&hand.press("f").type_in("since:foo").screen());
+        let problem = &hand.app.status.as_ref().unwrap().text;
+        assert!(problem.len() > usize::from(width), "{problem}");
+        assert!(screen.contains(problem), "{problem}: {screen}");
+        assert!(screen.ends_with("filter: since:foo▏"), "{screen}");
+    }
+}
