@@ -159,7 +159,7 @@ pub struct App {
     pub notified: Vec<NotifyEvent>,
     /// Whether and when the person looked.
     pub looked: PresenceState,
-    /// The texts that were typed for writes that are not done yet, by the number of the request.
+    /// The texts that were typed for requests without an answer, by the number of the request.
     pub unsent: BTreeMap<u64, UnsentText>,
     /// The selected chip of the filter.
     pub chip: usize,
@@ -167,7 +167,7 @@ pub struct App {
     pub done: bool,
 }
 
-/// A text that was typed for a write.
+/// A text that was typed for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsentText {
     pub purpose: InputPurpose,

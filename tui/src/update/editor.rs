@@ -46,7 +46,7 @@ pub(super) fn submit_edited(app: &mut App, edited: EditedText) -> Vec<AppEffect>
     input::submit(app, &purpose, written)
 }
 
-/// Shows the text of a write that failed in the input again.
+/// Shows the text of a request that failed in the input again.
 pub(super) fn restore(app: &mut App, request_number: u64) {
     if let Some(UnsentText { purpose, text }) = app.unsent.remove(&request_number) {
         app.overlays.push(OverlayPane::Input { purpose, text });

@@ -1,6 +1,6 @@
 //! Text inputs and questions.
 
-use super::{choose, editor, navigation, selection, share, story, switch, write};
+use super::{choose, navigation, selection, share, story, switch, write};
 use crate::action::EraseRange;
 use crate::app::{App, UnsentText};
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest, WriteRequest};
@@ -133,13 +133,19 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
         app.say(TextTone::Warning, "nothing was typed, so nothing was done");
         return Vec::new();
     }
-    let target = app.target();
-    // The write is the next request.
-    let request_number = app.request_number + 1;
-    if purpose.is_text() {
-        let (purpose, text) = (purpose.clone(), text.to_owned());
-        app.unsent.insert(request_number, UnsentText { purpose, text });
+    let unsent = UnsentText { purpose: purpose.clone(), text: text.to_owned() };
+    let effects = requested(app, purpose, text);
+    for effect in &effects {
+        if let AppEffect::Ask { request_number, .. } = effect {
+            app.unsent.insert(*request_number, unsent.clone());
+        }
     }
+    effects
+}
+
+/// Requests what was typed.
+fn requested(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
+    let target = app.target();
     match purpose {
         InputPurpose::Jump => {
             let (text, now) = (text.to_owned(), app.now);
@@ -168,8 +174,8 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
         purpose => match write::request_of_text(purpose, text) {
             Ok(change) => send(app, change),
             Err(problem) => {
-                // Shows the text again, so that it can be corrected.
-                editor::restore(app, request_number);
+                // The text can be corrected.
+                ask(app, purpose.clone(), text);
                 app.say(TextTone::Warning, problem);
                 Vec::new()
             }

@@ -15,7 +15,10 @@ use forge_store::store::{HistoryPosition, HistoryRank};
 
 pub(super) fn apply_reply(app: &mut App, reply: WorkerReply) -> Vec<AppEffect> {
     match reply.answer {
-        Ok(answer) => apply_answer(app, reply.request_number, reply.slot, answer),
+        Ok(answer) => {
+            app.unsent.remove(&reply.request_number);
+            apply_answer(app, reply.slot, answer)
+        }
         Err(failure) => {
             failed(app, reply.request_number, reply.slot, failure);
             Vec::new()
@@ -63,12 +66,7 @@ fn failed(app: &mut App, request_number: u64, slot: PaneSlot, failure: WorkerFai
     }
 }
 
-fn apply_answer(
-    app: &mut App,
-    request_number: u64,
-    slot: PaneSlot,
-    answer: WorkerAnswer,
-) -> Vec<AppEffect> {
+fn apply_answer(app: &mut App, slot: PaneSlot, answer: WorkerAnswer) -> Vec<AppEffect> {
     match answer {
         WorkerAnswer::Opened(overview) => return opened(app, *overview),
         WorkerAnswer::NoSession => app.stage = AppStage::Empty,
@@ -139,7 +137,6 @@ fn apply_answer(
             // The story is read again without a pause, so that it shows this write.
             app.story_requested = None;
             app.looked.own = true;
-            app.unsent.remove(&request_number);
             let name = app.session.id.clone();
             return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
         }

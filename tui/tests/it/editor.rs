@@ -87,6 +87,23 @@ fn a_text_that_cannot_be_written_stays_in_the_input() {
     assert_eq!(text, "again");
 }
 
+/// Regression: a moment, a name or a path that was refused had to be typed again.
+#[test]
+fn an_input_that_fails_stays_to_be_corrected() {
+    let (_, mut hand) = on_example();
+    for (key, text) in [("t", "when H4 was foo"), ("b", "main"), ("S <c-u>", "no/such/folder")] {
+        hand.press(key).type_in(text).press("<enter>");
+        let Some(OverlayPane::Input { text: kept, .. }) = hand.app.overlays.last() else {
+            panic!("'{text}' is lost: {}", hand.screen());
+        };
+        assert_eq!(kept, text);
+        hand.press("<esc>");
+        assert!(hand.app.overlays.is_empty(), "{}", hand.screen());
+    }
+    hand.press("t").type_in("when H4 was confirmed").press("<enter>");
+    assert!(hand.app.overlays.is_empty() && hand.app.unsent.is_empty());
+}
+
 /// Regression: while a note waited for the store, the failure of something else, such as a jump,
 /// opened its text again, so that it could be written twice.
 #[test]
