@@ -208,6 +208,7 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
             parts.push((TextTone::Plain, format!("◆ {}", summary.commits)));
         }
     }
+    let summary_count = parts.len();
     if let Some(mark) = app.mark {
         parts.push((TextTone::Warning, format!("m {mark}")));
     }
@@ -221,25 +222,28 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     } else if app.target() == MomentTarget::Head && app.stage == AppStage::Browsing {
         parts.push((TextTone::Good, "● live".to_owned()));
     }
-    // In a narrow line, parts are left out, but not the last one, which is about the present view.
+    // In a narrow line, parts are left out from the end, but not the last one that is about the
+    // present view.
+    let kept = usize::from(parts.len() > summary_count);
     let wide = |parts: &[(TextTone, String)]| -> usize {
         parts.iter().map(|(_, text)| text.width() + 2).sum::<usize>() + 1
     };
     while wide(&parts) + 16 > usize::from(rest.width) && parts.len() > 1 {
-        parts.remove(parts.len() - 2);
+        parts.remove(parts.len() - 1 - kept);
     }
     let right = u16::try_from(wide(&parts)).unwrap_or(u16::MAX).min(rest.width);
     let left = Rect { width: rest.width - right, ..rest };
     let title = app.story.as_ref().and_then(|story| story.summary.title.as_ref());
     let left = put(buffer, left, "  ", theme.style(TextTone::Plain));
     let branch = format!("  on {}", session.branch);
-    let room = usize::from(left.width).saturating_sub(branch.width());
+    // The branch is left out rather than the name.
+    let room = usize::from(left.width).checked_sub(branch.width()).filter(|room| *room >= 8);
     let named = match title {
         Some(title) if area.width >= 100 => format!("{}  {title}", session.name),
         Some(title) if area.width >= 60 => title.clone(),
         _ => session.name.clone(),
     };
-    let named = canvas::shortened(&named, room.max(8));
+    let named = canvas::shortened(&named, room.unwrap_or(left.width.into()));
     let left = put(buffer, left, &named, theme.style(TextTone::Heading));
     if usize::from(left.width) >= branch.width() {
         put(buffer, left, &branch, theme.style(TextTone::Dim));

@@ -270,3 +270,14 @@ fn a_problem_is_shown_whole_in_a_narrow_window() {
         assert!(screen.ends_with("filter: since:foo▏"), "{screen}");
     }
 }
+
+/// Regression: a narrow window kept the gaps and left out the failing checks. The name was cut for
+/// a branch that was not shown.
+#[test]
+fn a_narrow_first_line_keeps_the_failing_checks_and_the_name() {
+    let first = |screen: &str| screen.lines().nth(1).unwrap_or_default().to_owned();
+    let line = first(&Hand::on_example(40, 12).press("g").screen());
+    assert_eq!(line, " forge  example             ✗ 2 failing");
+    let line = first(&Hand::on_example(60, 20).screen());
+    assert!(line.starts_with(" forge  redelivery::lease_is"), "{line}");
+}
