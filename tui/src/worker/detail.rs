@@ -275,9 +275,13 @@ fn whole(value: &Value, read: impl Fn(&TextRef) -> Result<String>) -> Result<Str
 
 /// Returns the details of a checkpoint, a revision, or a fact.
 fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<TextSheet> {
+    let number = match row.target {
+        MomentTarget::Time(_) => String::new(),
+        target => format!("{target}  "),
+    };
     let mut lines = vec![
         line(TextTone::Heading, 0, row.title.clone()),
-        line(TextTone::Id, 0, format!("{}  ", row.target))
+        line(TextTone::Id, 0, number)
             .and(TextTone::Dim, format!("{}  on {}", zone.show(row.place.time), row.branch)),
     ];
     if let Some(story) = row.story.as_ref().filter(|story| !story.reason.is_empty()) {

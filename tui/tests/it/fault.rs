@@ -281,3 +281,15 @@ fn a_narrow_first_line_keeps_the_failing_checks_and_the_name() {
     let line = first(&Hand::on_example(60, 20).screen());
     assert!(line.starts_with(" forge  redelivery::lease_is"), "{line}");
 }
+
+/// Regression: the details of a branch had its time twice, first as a number of microseconds in UTC.
+#[test]
+fn the_details_of_a_branch_have_its_time_once() {
+    let mut hand = Hand::on_example(140, 40);
+    hand.press("/").type_in("branch monotonic").press("<enter>");
+    let sheet = hand.app.detail.sheet.as_ref().unwrap();
+    let lines = forge_tui::sheet::wrap_sheet(sheet, 80);
+    let text: String = lines.iter().map(forge_tui::sheet::WrappedLine::text).collect();
+    assert!(text.starts_with("branch monotonic-lease"), "{text}");
+    assert_eq!(text.matches("2025-03-11").count(), 1, "{text}");
+}
