@@ -58,7 +58,7 @@ pub struct ReportArgs {
     pub open: bool,
 
     /// Largest size, such as 300k; raw material is left out until the page fits
-    #[arg(long, value_name = "N", value_parser = parse_size)]
+    #[arg(long, value_name = "N", value_parser = parse_size, conflicts_with = "markdown")]
     pub max_size: Option<usize>,
 
     /// Leave out the story, for print
@@ -115,6 +115,13 @@ impl Verb for ReportArgs {
         let redactor = workspace::redactor(context).unwrap_or_default();
         let model = read_page(&reading.session, &point, &redactor, limits)?;
         let (text, left_out) = self.written(&model);
+        if !self.markdown && text.len() > self.max_bytes() {
+            let most = self.max_bytes();
+            context.out.warn(&format!(
+                "the page is larger than {most} bytes: '--brief', '--no-script' or a shorter range \
+                 'A..B' make it smaller"
+            ));
+        }
         if self.output.as_deref() == Some(Path::new("-")) {
             return Ok(EitherReport::First(RawReport(text.into_bytes())));
         }
@@ -163,11 +170,16 @@ impl ReportArgs {
         let options = HtmlOptions {
             script: !self.no_script,
             brief: self.brief,
-            max_bytes: Some(self.max_size.unwrap_or(MAX_BYTES)),
+            max_bytes: Some(self.max_bytes()),
             served: None,
         };
         let page = write_page(model, None, &options);
         (page.html, page.left_out)
+    }
+
+    /// Returns the maximum size of an HTML page.
+    fn max_bytes(&self) -> usize {
+        self.max_size.unwrap_or(MAX_BYTES)
     }
 
     fn default_path(&self, model: &ReportModel) -> PathBuf {

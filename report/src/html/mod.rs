@@ -134,12 +134,18 @@ fn write_fitting(
     let mut html = write(last, &[]);
     let mut left_out = Vec::new();
     for (detail, what) in PageDetail::STEPS {
-        if options.max_bytes.is_none_or(|most| html.len() <= most) {
+        let size = html.len() + left_out_words(&left_out).into_string().len();
+        if options.max_bytes.is_none_or(|most| size <= most) {
             break;
         }
-        left_out.push(what);
-        last = detail;
-        html = write(detail, &left_out);
+        let smaller = write(detail, &[]);
+        if smaller != html {
+            left_out.push(what);
+        }
+        (last, html) = (detail, smaller);
+    }
+    if !left_out.is_empty() {
+        html = write(last, &left_out);
     }
     (WrittenPage { html, left_out }, last)
 }
@@ -301,12 +307,19 @@ impl Page<'_> {
                 @if model.shared { "; outputs, patches, summaries and reports of sub-agents are left out" }
                 "."
             }
-            @if !self.left_out.is_empty() {
-                p { "Left out to keep the page small: " (self.left_out.join(", ")) "." }
-            }
+            (left_out_words(self.left_out))
             @if self.options.served.is_some() && !self.options.script {
                 p { a href="/" { "All sessions" } }
             }
+        }
+    }
+}
+
+/// Names what was left out to keep the page small.
+fn left_out_words(left_out: &[&'static str]) -> Markup {
+    html! {
+        @if !left_out.is_empty() {
+            p { "Left out to keep the page small: " (left_out.join(", ")) "." }
         }
     }
 }
