@@ -56,6 +56,21 @@ impl SessionReader {
         Ok(point.time().unwrap_or(Timestamp::MAX))
     }
 
+    /// Returns the time at which a story begins, if it begins before the point at which it ends.
+    pub fn beginning(
+        &self,
+        context: &Context,
+        since: Option<&MomentArg>,
+        end: &ResolvedMoment,
+    ) -> Result<Option<Timestamp>, CommandError> {
+        let since = since.map(|since| self.time(context, since)).transpose()?;
+        if since.zip(end.time()).is_some_and(|(since, end)| since > end) {
+            return Err(CommandError::invalid("the first moment is after the last one")
+                .hinted("exchange the two moments"));
+        }
+        Ok(since)
+    }
+
     /// Returns the range from one moment to another.
     pub fn time_range(
         &self,

@@ -109,7 +109,7 @@ impl Verb for ReportArgs {
         let limits = ReportLimits {
             zone: self.zone,
             shared: self.share,
-            since: since.map(|since| reading.time(context, since)).transpose()?,
+            since: reading.beginning(context, since, &point)?,
             as_of: at.and(point.time()),
         };
         let redactor = workspace::redactor(context).unwrap_or_default();

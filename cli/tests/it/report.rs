@@ -77,6 +77,16 @@ fn wrong_usage_of_report_is_refused_with_the_reason() {
     hint: leave out '--at' and '--since'
     [exit 2]
     ");
+    // A story between exchanged moments was empty.
+    for args in [
+        &["report", "HEAD..baseline"][..],
+        &["report", "--since", "HEAD", "--at", "baseline"],
+        &["story", "--since", "HEAD", "--at", "baseline"],
+    ] {
+        let text = run(args);
+        assert!(text.contains("error: the first moment is after the last one"), "{text}");
+        assert!(text.ends_with("hint: exchange the two moments\n[exit 2]"), "{text}");
+    }
     let text = run(&["report", "-o", "no/such/folder.html"]);
     assert!(text.contains("cannot write 'no/such/folder.html'"), "{text}");
     let text = run(&["report", "--max-size", "big"]);
