@@ -431,6 +431,15 @@ pub fn text_of(value: &Value) -> String {
     }
 }
 
+/// Formats a field like [`text_of`]; a confidence or strength has two decimals.
+#[must_use]
+pub fn field_text(field: &str, value: &Value) -> String {
+    match value {
+        Value::Float(share) if matches!(field, "confidence" | "strength") => format!("{share:.2}"),
+        other => text_of(other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use super::address::{PageAddress, encoded};
 use crate::args::value::EntityArg;
 use crate::context::clock;
 use crate::error::CommandError;
+use crate::report::entity::field_text;
 use crate::session_page::read_page;
 use crate::session_reader::{KnownEntity, find_entity_of_any_kind};
 use crate::text::{TextLength, TextReader};
@@ -164,7 +165,7 @@ fn entity(parts: &ServerParts, session: &Session, name: &str) -> Result<String, 
         FieldRow {
             markdown: may_be_markdown && matches!(name.as_str(), "text" | "result" | "prompt"),
             name: cleaner.clean(&name.replace('_', " ")),
-            text: cleaner.clean(&value_text(value)),
+            text: cleaner.clean(&value_text(name, value)),
         }
     });
     let at = format!("{} {}", parts.zone.day_and_clock(found.at()), parts.zone.name());
@@ -172,9 +173,10 @@ fn entity(parts: &ServerParts, session: &Session, name: &str) -> Result<String, 
     Ok(entity_page(&page_path(session)?, &cleaner.clean(&title), &at, &rows))
 }
 
-fn value_text(value: &Value) -> String {
+fn value_text(field: &str, value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
+        Value::Float(_) => field_text(field, value),
         Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
     }
@@ -221,7 +223,7 @@ fn side(
 ) -> Option<PageText> {
     let value = value.filter(|value| **value != Value::Null)?;
     let text = match &change.field {
-        Some(_) => value_text(&crate::text::with_previews(value)),
+        Some(field) => value_text(field, &crate::text::with_previews(value)),
         None => entity_title(change.kind, value),
     };
     Some(cleaner.clean(&text)).filter(|text| !text.is_empty())

@@ -134,6 +134,11 @@ fn each_address_has_its_page() {
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         assert!(answer.body.contains(text), "{path}: {}", answer.body);
     }
+    // Regression: a confidence had 16 decimals.
+    let changes = server.get("/s/tensor/diff/%231/HEAD").body;
+    assert!(changes.contains("0.40") && !changes.contains("0.7945"), "{changes}");
+    let hypothesis = server.get("/s/tensor/e/H1").body;
+    assert!(hypothesis.contains("0.79") && !hypothesis.contains("0.7945"), "{hypothesis}");
     let then = server.get("/s/tensor/at/baseline").body;
     assert!(!then.contains("the layout is fine"), "nothing of later is on the page");
     for (path, location) in [

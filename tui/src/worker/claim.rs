@@ -1,8 +1,8 @@
 //! The details of a claim: its text, how its confidence changed and why, what it rests on, what
 //! rests on it, and its history.
 
-use super::row::entity_title;
-use crate::answer::{SheetLine, SheetSection, text_of};
+use super::row::{entity_title, side};
+use crate::answer::{SheetLine, SheetSection, field_text, text_of};
 use crate::app::DisplayZone;
 use crate::sheet::{line, section};
 use crate::theme::TextTone;
@@ -175,7 +175,7 @@ fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLin
         ["description", "reason", "resolution", "doubt_reason", "status", "confidence", "in_doubt"];
     if let Value::Map(fields) = value {
         for (name, value) in fields.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
-            let text = text_of(value);
+            let text = field_text(name, value);
             if !text.is_empty() {
                 let name = format!("{} ", name.replace('_', " "));
                 lines.push(line(TextTone::Dim, 0, name).and(TextTone::Plain, text));
@@ -255,15 +255,12 @@ fn changes(history: &[HistoryEntry], zone: DisplayZone) -> Vec<SheetLine> {
         let head = format!("#{} {} {}", revision.sequence, zone.show(revision.time), revision.verb);
         lines.push(line(TextTone::Id, 2, head));
         for change in describe(std::slice::from_ref(&step.change)) {
-            let [old, new] = [&change.old, &change.new].map(|value| {
-                super::row::one_line(&value.as_ref().map(text_of).unwrap_or_default())
-            });
-            let (tone, text) = match (change.change, change.field) {
-                (ChangeKind::Added, _) => (TextTone::Added, "+ added".to_owned()),
-                (ChangeKind::Removed, _) => (TextTone::Removed, "- removed".to_owned()),
-                (_, field) => {
-                    (TextTone::Plain, format!("{}: {old} → {new}", field.unwrap_or_default()))
-                }
+            let field = change.field.as_deref().unwrap_or_default();
+            let [old, new] = [&change.old, &change.new].map(|value| side(field, value.as_ref()));
+            let (tone, text) = match change.change {
+                ChangeKind::Added => (TextTone::Added, "+ added".to_owned()),
+                ChangeKind::Removed => (TextTone::Removed, "- removed".to_owned()),
+                _ => (TextTone::Plain, format!("{field}: {old} → {new}")),
             };
             lines.push(line(tone, 6, text));
         }

@@ -2,7 +2,7 @@
 
 use super::claim;
 use super::point;
-use super::row::{entity_title, one_line, trigger_word};
+use super::row::{entity_title, side, trigger_word};
 use crate::answer::{RowSign, SheetLine, SheetSection, TextSheet, TimelineRow, text_of};
 use crate::app::DisplayZone;
 use crate::effect::MomentTarget;
@@ -331,23 +331,18 @@ fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<Tex
     } else if let MomentTarget::Sequence(sequence) = row.target {
         let mut changed = Vec::new();
         for change in describe(&session.changes_of(sequence)?) {
-            let [old, new] = [&change.old, &change.new]
-                .map(|value| one_line(&value.as_ref().map(text_of).unwrap_or_default()));
+            let field = change.field.as_deref().unwrap_or_default();
+            let [old, new] = [&change.old, &change.new].map(|value| side(field, value.as_ref()));
             let name = format!("{} {}", change.kind, change.id);
             let text = |value: &Option<Value>| {
                 value.as_ref().map(|value| entity_title(change.kind, value)).unwrap_or_default()
             };
-            let (tone, text) = match (change.change, &change.field) {
-                (ChangeKind::Added, _) => {
-                    (TextTone::Added, format!("+ {name}: {}", text(&change.new)))
-                }
-                (ChangeKind::Removed, _) => {
+            let (tone, text) = match change.change {
+                ChangeKind::Added => (TextTone::Added, format!("+ {name}: {}", text(&change.new))),
+                ChangeKind::Removed => {
                     (TextTone::Removed, format!("- {name}: {}", text(&change.old)))
                 }
-                (_, field) => (
-                    TextTone::Plain,
-                    format!("~ {name} {}: {old} → {new}", field.clone().unwrap_or_default()),
-                ),
+                _ => (TextTone::Plain, format!("~ {name} {field}: {old} → {new}")),
             };
             changed.push(line(tone, 2, text));
         }

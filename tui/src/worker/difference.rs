@@ -2,7 +2,7 @@
 
 use super::point;
 use super::row::{entity_title, one_line};
-use crate::answer::{SheetLine, SheetSection, TextSheet, text_of};
+use crate::answer::{SheetLine, SheetSection, TextSheet, field_text};
 use crate::app::DisplayZone;
 use crate::effect::MomentTarget;
 use crate::sheet::{line, section};
@@ -114,7 +114,8 @@ fn entity(kind: Kind, id: &str, changes: &[&TypedChange], lines: &mut Vec<SheetL
 fn field(change: &TypedChange, lines: &mut Vec<SheetLine>) {
     let name = change.field.as_deref().unwrap_or("value");
     let [old, new] =
-        [&change.old, &change.new].map(|value| value.as_ref().map(text_of).unwrap_or_default());
+        [&change.old, &change.new].map(|value| value.as_ref().map(|value| field_text(name, value)));
+    let [old, new] = [old, new].map(Option::unwrap_or_default);
     if !old.contains('\n') && !new.contains('\n') && old.len() + new.len() <= 120 {
         let shown =
             |text: &str| if text.is_empty() { "nothing".to_owned() } else { one_line(text) };

@@ -1,6 +1,6 @@
 //! Builds the lines of the timeline, and filters them.
 
-use crate::answer::{RowSign, TimelineRow, text_of};
+use crate::answer::{RowSign, TimelineRow, field_text, text_of};
 use crate::effect::MomentTarget;
 use crate::query::TimelineFilter;
 use forge_store::model::text::trim_cut_end;
@@ -72,12 +72,18 @@ pub(super) fn one_line(text: &str) -> String {
     line
 }
 
+/// Returns one side of a changed field in one line.
+pub(super) fn side(field: &str, value: Option<&Value>) -> String {
+    value.map(|value| one_line(&field_text(field, value))).unwrap_or_default()
+}
+
 /// Describes a change in a few words. The number is its importance, from 0 to 2.
 fn change_words(change: &EntryChange) -> (String, u8) {
     let id = &change.key.id;
     let kind = change.key.kind;
     let field = |entry: &Option<forge_store::model::ClaimEntry>, name: &str| {
-        entry.as_ref().and_then(|entry| entry.value.field(name)).map(text_of)
+        let value = entry.as_ref().and_then(|entry| entry.value.field(name));
+        value.map(|value| field_text(name, value))
     };
     match (&change.old, &change.new) {
         (None, Some(new)) => {

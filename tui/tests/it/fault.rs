@@ -282,7 +282,7 @@ fn a_narrow_first_line_keeps_the_failing_checks_and_the_name() {
     assert!(line.starts_with(" forge  redelivery::lease_is"), "{line}");
 }
 
-/// Regression: the details of a branch had its time twice, first as a number of microseconds in UTC.
+/// Regression: the details of a branch had its time twice, first with microseconds and in UTC.
 #[test]
 fn the_details_of_a_branch_have_its_time_once() {
     let mut hand = Hand::on_example(140, 40);
@@ -292,4 +292,17 @@ fn the_details_of_a_branch_have_its_time_once() {
     let text: String = lines.iter().map(forge_tui::sheet::WrappedLine::text).collect();
     assert!(text.starts_with("branch monotonic-lease"), "{text}");
     assert_eq!(text.matches("2025-03-11").count(), 1, "{text}");
+}
+
+/// Regression: a confidence that evidence moved had 16 decimals among the changes of a revision
+/// and in a difference.
+#[test]
+fn a_change_of_confidence_has_two_decimals() {
+    let mut hand = Hand::on_example(140, 40);
+    hand.press("i").type_in("skew").press("<enter> +").type_in(".7 seen").press("<enter> v k");
+    let screen = hand.screen();
+    assert!(screen.contains("~ hypothesis H7 confidence:  → 0.82"), "{screen}");
+    let screen = hand.press("d").screen();
+    assert!(screen.contains("confidence: nothing -> 0.82"), "{screen}");
+    assert!(!screen.contains("0.823"), "{screen}");
 }
