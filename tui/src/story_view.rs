@@ -114,8 +114,10 @@ pub struct StoryView {
     pub rows: Vec<TimelineRow>,
     /// Where the story begins, if older lines are not read.
     pub cut: Option<StoryCut>,
-    /// The confidence of each hypothesis over time.
+    /// The confidence of each hypothesis over time; of many, only of the last ones.
     pub hypotheses: Vec<ConfidenceSeries>,
+    /// The number of all hypotheses.
+    pub hypothesis_count: usize,
     /// A summary of the story.
     pub summary: StorySummary,
     /// The events on the axis of time, oldest first.

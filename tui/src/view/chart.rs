@@ -250,8 +250,8 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     let steps: usize = app.chart.drawn().map(|series| series.points.len()).sum();
     let drawn = app.chart.drawn().count();
-    let title =
-        format!("c Confidence ─ {drawn} of {} hypotheses, {steps} changes", app.chart.count());
+    let count = app.story.as_ref().map_or(0, |story| story.hypothesis_count);
+    let title = format!("c Confidence ─ {drawn} of {count} hypotheses, {steps} changes");
     let right = selected_time(app).map(|time| app.zone.clock(time)).unwrap_or_default();
     let titles = FrameTitles { title, right, ..FrameTitles::default() };
     let inside = frame::draw(buffer, area, true, &titles, theme);

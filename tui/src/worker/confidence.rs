@@ -14,12 +14,13 @@ const MAX_SERIES: usize = 52;
 const NEUTRAL: f64 = 0.5;
 
 /// Returns the confidence over time of the last [`MAX_SERIES`] hypotheses, on the branch of the
-/// head. If the story begins later than the session, the lines begin with the story.
+/// head, and the number of all hypotheses. If the story begins later than the session, the lines
+/// begin with the story.
 pub(super) fn series(
     story: &Story,
     session: &Session,
     head: &StateAt,
-) -> Result<Vec<ConfidenceSeries>> {
+) -> Result<(Vec<ConfidenceSeries>, usize)> {
     let (lines, branch) = (session.branch_lines()?, head.current_branch()?);
     let lineage = Lineage::new(&lines, &branch);
     let before = match story.cut {
@@ -29,6 +30,7 @@ pub(super) fn series(
     let paths: BTreeMap<&str, &HypothesisPath> =
         story.hypotheses.iter().map(|path| (path.id.as_str(), path)).collect();
     let claims = head.claims_of(Kind::Hypothesis)?;
+    let count = claims.len();
     let mut series = Vec::new();
     for (id, entry) in claims.into_iter().rev().take(MAX_SERIES) {
         let held = Hypothesis::from_value(&entry.value).unwrap_or_default();
@@ -54,7 +56,7 @@ pub(super) fn series(
         });
     }
     series.reverse();
-    Ok(series)
+    Ok((series, count))
 }
 
 /// Adds the changes of a hypothesis that are in the history of the head.

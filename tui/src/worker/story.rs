@@ -29,11 +29,13 @@ pub(super) fn view(session: &Session, revisions: usize) -> Result<StoryView> {
     let periods = active_periods(&times);
     let mut rows = rows(&story, &current);
     rows.extend(story.cut.map(|cut| older_row(cut, &current)));
+    let (hypotheses, hypothesis_count) = confidence::series(&story, session, &state)?;
     Ok(StoryView {
         session: state.info()?.id.to_string(),
         rows,
         cut: story.cut,
-        hypotheses: confidence::series(&story, session, &state)?,
+        hypotheses,
+        hypothesis_count,
         summary: summary(&story, &state)?,
         longest_pause: longest_pause(&times),
         events: events(&story, &periods),

@@ -1,6 +1,8 @@
 //! The axis of time and the charts.
 
-use crate::hand::Hand;
+use crate::hand::{Hand, at};
+use forge_store::model::{Key, Kind, Value};
+use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
 use forge_tui::effect::MomentTarget;
 use insta::assert_snapshot;
 
@@ -52,6 +54,22 @@ fn the_hypotheses_in_the_chart_can_be_chosen() {
     assert!(hand.press("z").screen().contains("6 of 6 hypotheses"));
     hand.press("<enter>");
     assert!(hand.app.overlays.is_empty());
+}
+
+/// Regression: with more hypotheses than the chart has, it said that it has all of them.
+#[test]
+fn the_charts_say_how_many_hypotheses_there_are_in_all() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("test", at("2025-03-11T12:00:00Z"));
+    let session = store.create_session(&act, NewSession::named("many")).unwrap();
+    let hypothesis = |number: usize| {
+        let value = Value::from([("description", "skew".into()), ("confidence", 0.25.into())]);
+        ClaimChange::add(Key::new(Kind::Hypothesis, format!("H{number}")), value)
+    };
+    let all: Vec<ClaimChange> = (1..=60).map(hypothesis).collect();
+    session.write(&act).edit(Vec::new(), |_| Ok(all.clone())).commit().unwrap();
+    let mut hand = Hand::on(store, 120, 36);
+    assert!(hand.press("c").screen().contains("52 of 60 hypotheses"), "{}", hand.screen());
 }
 
 #[test]
