@@ -229,6 +229,11 @@ impl CommandError {
         causes
     }
 
+    /// Returns the message and the causes as one line.
+    pub fn message_with_causes(&self) -> String {
+        [vec![self.message.clone()], self.causes()].concat().join(": ")
+    }
+
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             CommandErrorKind::BrokenPipe => EXIT_OK,

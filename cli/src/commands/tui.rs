@@ -177,7 +177,7 @@ impl BrowserHost for TerminalHost {
     }
 
     fn report(&self, session: &str, path: Option<&str>) -> Result<String, String> {
-        self.write_report(session, path).map_err(|error| error.message().to_owned())
+        self.write_report(session, path).map_err(|error| error.message_with_causes())
     }
 }
 

@@ -196,7 +196,7 @@ fn error_page(server: &PageServer, error: &CommandError) -> Response {
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     let cleaner = forge_report::TextCleaner::new(&server.inner.redactor);
-    let text = cleaner.clean(error.message());
+    let text = cleaner.clean(&error.message_with_causes());
     page(status, notice_page("This cannot be shown", text.as_str()))
 }
 

@@ -249,6 +249,13 @@ fn a_long_text_is_written_in_the_editor_and_the_screen_comes_back() {
     terminal.sees("note: kept");
     terminal.press(&["Enter"]);
     terminal.sees("$ forge note add kept");
+
+    // Regression: a report that could not be written had no reason.
+    terminal.press(&["S", "C-u"]);
+    terminal.tmux(&["send-keys", "-l", "none/here.md"]);
+    terminal.sees("write this view to: none/here.md");
+    terminal.press(&["Enter"]);
+    terminal.sees("cannot write 'none/here.md': No such file or directory");
     terminal.press(&["q"]);
     terminal.sees("left=0");
 }
