@@ -12,8 +12,11 @@ const LANE: u32 = 22;
 const ACTIVITY: u32 = 30;
 /// The number of columns of the activity.
 const COLUMNS: usize = 140;
-/// Hypotheses at a smaller distance share a text. The unit is the width of the chart.
+/// The room for a hypothesis in a text. Hypotheses whose texts have no room share one. The unit is
+/// the width of the chart.
 const HYPOTHESIS_ROOM: f64 = 0.034;
+/// The maximum number of hypotheses that a text names.
+const MAX_TEXTS: usize = 5;
 
 struct Lane {
     name: &'static str,
@@ -143,6 +146,15 @@ struct HypothesisMark<'m> {
     word: &'static str,
 }
 
+/// Returns where the text of hypotheses at these places begins and ends: around them, but on the
+/// chart.
+fn text_span(places: impl ExactSizeIterator<Item = f64>) -> (f64, f64) {
+    let count = places.len();
+    let half = HYPOTHESIS_ROOM * to_f64(count.min(MAX_TEXTS + 1)) / 2.0;
+    let middle = (places.sum::<f64>() / to_f64(count)).clamp(half, 1.0 - half);
+    (middle - half, middle + half)
+}
+
 fn hypothesis_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     let mut marks = Vec::new();
     for (number, hypothesis) in frame.model.hypotheses.iter().enumerate() {
@@ -162,24 +174,26 @@ fn hypothesis_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
         }
     }
     marks.sort_by(|a, b| a.place.total_cmp(&b.place).then(a.number.cmp(&b.number)));
+    let span = |group: &[&HypothesisMark<'_>]| text_span(group.iter().map(|mark| mark.place));
     let mut groups: Vec<Vec<&HypothesisMark<'_>>> = Vec::new();
     for mark in &marks {
-        match groups.last_mut() {
-            Some(group)
-                if group.last().is_some_and(|last| mark.place - last.place < HYPOTHESIS_ROOM) =>
-            {
-                group.push(mark);
+        groups.push(vec![mark]);
+        while let [.., before, last] = groups.as_slice()
+            && span(before).1 > span(last).0
+        {
+            let last = groups.pop().unwrap_or_default();
+            if let Some(before) = groups.last_mut() {
+                before.extend(last);
             }
-            _ => groups.push(vec![mark]),
         }
     }
     html! {
         @for group in &groups {
-            @let middle = group.iter().map(|mark| mark.place).sum::<f64>() / to_f64(group.len());
-            text class="hypothesis wideonly" x=(percent(middle)) y=(y + 4) {
+            @let (from, to) = span(group);
+            text class="hypothesis wideonly" x=(percent(f64::midpoint(from, to))) y=(y + 4) {
                 title { @for mark in group { (mark.hypothesis.id) " " (mark.word) ": " (mark.hypothesis.text.short(70)) "\n" } }
-                @for mark in group.iter().take(5) { tspan class=(hue(mark.number)) { (mark.hypothesis.id.short(10)) (mark.sign) " " } }
-                @if group.len() > 5 { tspan { "…" } }
+                @for mark in group.iter().take(MAX_TEXTS) { tspan class=(hue(mark.number)) { (mark.hypothesis.id.short(10)) (mark.sign) " " } }
+                @if group.len() > MAX_TEXTS { tspan { "…" } }
             }
         }
         @for mark in &marks {
@@ -243,5 +257,22 @@ fn commit_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
                 text class="sign commit" x=(frame.place(commit.at)) y=(y + 5) { "◆" }
             }))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: a text of several hypotheses at the beginning covered the name of its line.
+    #[test]
+    fn a_text_of_several_hypotheses_stays_on_the_chart() {
+        let near = |places: &[f64], from: f64, to: f64| {
+            let span = text_span(places.iter().copied());
+            (span.0 - from).abs() < 1e-9 && (span.1 - to).abs() < 1e-9
+        };
+        assert!(near(&[0.5, 0.52], 0.51 - HYPOTHESIS_ROOM, 0.51 + HYPOTHESIS_ROOM));
+        assert!(near(&[0.0, 0.01], 0.0, 2.0 * HYPOTHESIS_ROOM));
+        assert!(near(&[1.0; 9], 1.0 - 6.0 * HYPOTHESIS_ROOM, 1.0));
     }
 }
