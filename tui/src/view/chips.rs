@@ -22,7 +22,7 @@ pub(crate) fn chip_places(app: &App) -> Vec<Rect> {
     let line = line(app);
     let mut x = line.x + 1;
     let place = |word: &str| {
-        let width = u16::try_from(word.width() + 4).unwrap_or(u16::MAX);
+        let width = u16::try_from(word.width() + 3).unwrap_or(u16::MAX);
         let place = Rect { x: x.min(line.right()), ..line };
         x = x.saturating_add(width + 1);
         let fits = place.x.saturating_add(width) <= line.right();

@@ -61,6 +61,10 @@ fn filter_chips_are_switched_by_key_and_by_click() {
     hand.act(BrowserAction::Click { x: 3, y: keys.y - 1 });
     assert_eq!(hand.app.timeline.typed, "kind:verification");
     hand.press("<left> <tab>");
+    // Regression: the last chip was chosen and switched on in 80 columns, but not shown.
+    hand.act(BrowserAction::Resize { width: 80, height: 24 });
+    assert!(hand.screen().contains("[✓since the mark]"), "{}", hand.screen());
+    hand.act(BrowserAction::Resize { width: 120, height: 40 });
     // Nothing is marked yet: the filter stays as it was.
     assert!(hand.screen().contains("nothing is marked"), "{}", hand.screen());
     hand.press("<esc> <esc> k k k m f <left> <tab> <enter>");
