@@ -392,6 +392,47 @@ fn verify_accepts_an_undone_import_with_several_switches() {
     assert_branches(&[&undone[..], &[(2_999_999, "main"), (3_000_000, "other")]].concat());
 }
 
+/// Regression: an undo gave its revisions on several branches the same number, and after that the
+/// store could not be read: "revision #4 follows #4". It was refused if one of the branches was
+/// forked from another one.
+#[test]
+fn an_import_with_revisions_on_several_branches_is_undone_and_redone() {
+    let lines = r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"a","value":{"text":"x"}}}
+{"at":"2026-01-01T10:00:01Z","branch":{"name":"try","from":"main"}}
+{"at":"2026-01-01T10:00:01Z","switch":{"branch":"try"}}
+{"at":"2026-01-01T10:00:02Z","branch":"try","put":{"kind":"note","id":"b","value":{"text":"x"}}}
+{"at":"2026-01-01T10:00:03Z","branch":{"name":"other","from":"try"}}
+{"at":"2026-01-01T10:00:03Z","switch":{"branch":"other"}}
+{"at":"2026-01-01T10:00:04Z","branch":"other","put":{"kind":"note","id":"c","value":{"text":"x"}}}
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    import(&store, lines).unwrap();
+    let session = store.session("test").unwrap();
+    let act = |seconds| WriteContext::asked("undo", time(seconds));
+    let assert_sizes = |branches: usize, claims: usize| {
+        for done in ["written", "in the index", "rebuilt"] {
+            let head = session.head().unwrap();
+            assert_eq!(session.branches(&head).unwrap().len(), branches, "{done}");
+            assert_eq!(session.state(&head).unwrap().claims().len(), claims, "{done}");
+            let verified = Store::verify(&path, VerifyDepth::ReadData, time(9), None).unwrap();
+            assert_eq!(verified.findings, [], "{done}");
+            match done {
+                "written" => drop(store.maintain(0).unwrap()),
+                _ => drop(store.rebuild().unwrap()),
+            }
+        }
+    };
+    assert_sizes(3, 3);
+    session.undo(&act(2_000_000), None).unwrap();
+    assert_sizes(1, 0);
+    session.redo(&act(3_000_000)).unwrap();
+    assert_sizes(3, 3);
+    session.undo(&act(4_000_000), None).unwrap();
+    assert_sizes(1, 0);
+}
+
 #[test]
 fn a_stream_whose_beginning_changed_is_refused() {
     let store = Store::in_memory().unwrap();

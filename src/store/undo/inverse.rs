@@ -11,7 +11,7 @@ use crate::engine::plan_context::PlanContext;
 use crate::engine::planned_revision::{CommitTarget, PlannedRevision};
 use crate::engine::prune;
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::refs::session as session_refs;
+use crate::engine::refs::{StoreRefs, advance_by, session as session_refs};
 use crate::engine::revision_plan::{self, ClaimChange};
 use crate::engine::session_rows::SessionLookup;
 use crate::engine::timeline;
@@ -189,9 +189,15 @@ impl Session {
         let hide = |id| RecordChange::CheckpointHidden { session, id, last };
         changes.splice(0..0, hidden.into_iter().map(hide));
         let mut planned = None;
+        // The revision of the next branch has the number after that of this one.
+        let mut advanced: Option<PlanContext<'_>> = None;
         for (branch, (first, last)) in revisions(done_by) {
+            let context = advanced.as_ref().unwrap_or(context);
             let place = CommitTarget { session, branch, time: operation.time, operation };
             if let Some(plan) = self.inverse_revision(context, view, place, first, last)? {
+                let mut refs = StoreRefs::clone(&context.refs);
+                plan.changes.iter().try_for_each(|change| advance_by(&mut refs, change))?;
+                advanced = Some(context.with_refs(refs));
                 changes.extend(plan.changes.iter().cloned());
                 planned = Some(plan);
             }
@@ -262,7 +268,7 @@ impl Session {
     }
 
     /// Checks that the creation of a branch can be undone: the branch is not checked out, its
-    /// claims are those that the operation left, and no branch was forked from it.
+    /// claims are those that the operation left, and no other operation forked a branch from it.
     fn check_unused(
         &self,
         context: &PlanContext<'_>,
@@ -285,10 +291,10 @@ impl Session {
             }
         };
         let has_own = own.head.is_some_and(|head| (head.digest, head.count) != begun);
-        let has_child = session
-            .branches
-            .iter()
-            .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
+        let is_own = |branch| target.effects.contains(&OperationEffect::BranchMade { branch });
+        let has_child = (0..).zip(&session.branches).any(|(number, other)| {
+            !other.hidden && !is_own(number) && other.base.is_some_and(|(base, _)| base == branch)
+        });
         // A checkout by the same operation is undone together with the branch.
         let leaves = target.effects.iter().any(OperationEffect::is_own_switch);
         if session.current_branch == branch && !leaves {
