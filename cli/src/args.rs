@@ -77,6 +77,16 @@ pub struct GlobalArgs {
     pub verbose: u8,
 }
 
+/// Ignores the empty variables of a command's options. clap would refuse them, as it refuses an
+/// empty value of the option.
+pub fn without_empty_variables(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| {
+        let value = arg.get_env().and_then(std::env::var_os);
+        let is_empty = value.is_some_and(|value| value.is_empty());
+        if is_empty { arg.env(None::<&'static str>) } else { arg }
+    })
+}
+
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ColorMode {

@@ -144,7 +144,8 @@ fn parse_and_run(
     if is_hook {
         hook::leave_removed_directory(environment);
     }
-    let mut tree = ForgeArgs::command().color(match form.color.unwrap_or_default() {
+    let tree = args::without_empty_variables(ForgeArgs::command());
+    let mut tree = tree.color(match form.color.unwrap_or_default() {
         args::ColorMode::Auto => clap::ColorChoice::Auto,
         args::ColorMode::Always => clap::ColorChoice::Always,
         args::ColorMode::Never => clap::ColorChoice::Never,
@@ -200,6 +201,7 @@ fn parse_and_run(
 fn parse_alone(tree: &clap::Command, arguments: &[OsString]) -> Option<clap::ArgMatches> {
     let named = arguments.iter().skip(1).find_map(|word| tree.find_subcommand(word))?;
     let alone = args::GlobalArgs::augment_args(clap::Command::new(tree.get_name().to_owned()));
+    let alone = args::without_empty_variables(alone);
     alone.subcommand(named.clone().infer_subcommands(true)).try_get_matches_from(arguments).ok()
 }
 

@@ -1,6 +1,6 @@
 //! Arguments that are built only when their command is called.
 
-use super::moment;
+use super::{moment, without_empty_variables};
 use clap::builder::Resettable;
 use clap::error::Error;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
@@ -44,7 +44,7 @@ impl<T: FromArgMatches> FromArgMatches for LazyArgs<T> {
 fn deferred(command: Command, make: fn(Command) -> Command) -> Command {
     let about = command.get_about().cloned().unwrap_or_default();
     let long = command.get_long_about().cloned();
-    let command = moment::allow_hyphens(make(command)).about(about);
+    let command = without_empty_variables(moment::allow_hyphens(make(command))).about(about);
     // Without a long description, the help shows the short one.
     command.long_about(long.map_or(Resettable::Reset, Resettable::Value))
 }

@@ -180,6 +180,19 @@ fn a_named_store_has_priority_over_the_nearest_one() {
     assert_eq!(output, "3\n");
 }
 
+/// Regression: clap refused an empty FORGE_STORE, FORGE_THEME and FORGE_NOTIFY.
+#[test]
+fn an_empty_variable_counts_as_not_set() {
+    for name in ["STORE", "SESSION", "THEME", "NOTIFY", "COLOR", "PAGER", "LOCK_TIMEOUT"] {
+        let environment = Environment::new().with(&format!("FORGE_{name}"), "");
+        environment.forge(["init", "--name", "s"]).success();
+        environment.forge(["note", "one"]).success();
+        environment.forge(["brief"]).success();
+        let browser = environment.forge(["tui"]);
+        assert!(browser.stderr.contains("terminal"), "{name}: {browser}");
+    }
+}
+
 /// Regression: the note that a store is the user's own contained its path, with a token in it.
 #[test]
 fn a_token_in_the_path_of_a_store_is_not_written_to_any_file() {
