@@ -58,7 +58,9 @@ fn write_pages(
 
 fn render_page(command: &clap::Command) -> Result<Vec<u8>, CommandError> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(command.clone())
+    // The short help leaves the global options out; a manual page describes all options.
+    let command = command.clone().mut_args(|arg| arg.hide_short_help(false));
+    clap_mangen::Man::new(command)
         .render(&mut text)
         .map_err(|error| CommandError::io("cannot render the manual", error))?;
     Ok(text)

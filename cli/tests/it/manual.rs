@@ -28,7 +28,10 @@ fn there_is_a_manual_page_for_each_command() {
         let text = environment.read(&format!("project/pages/man1/{page}"));
         assert!(text.contains(".SH NAME"), "{page}");
     }
-    assert!(environment.forge(["man"]).success().contains(".TH forge 1"));
+    let root = environment.forge(["man"]).success();
+    assert!(root.contains(".TH forge 1"));
+    // Regression: the page had the names of the global options without what they are.
+    assert!(root.contains("Session to work in; the current one by default"), "{root}");
 }
 
 #[test]
