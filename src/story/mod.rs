@@ -165,12 +165,6 @@ impl Story {
     pub fn unfold(&mut self) {
         self.unfolded = true;
     }
-
-    /// Returns whether nothing is folded.
-    #[must_use]
-    pub const fn is_unfolded(&self) -> bool {
-        self.unfolded
-    }
 }
 
 impl StoryTurn {

@@ -126,9 +126,9 @@ impl LogArgs {
     ) -> Result<StoryReport, CommandError> {
         let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
         let request = StoryRequest {
-            point: reading.session.head()?,
+            point: reading.point(context, self.until.as_ref())?,
             since: range.since,
-            until: range.until,
+            until: None,
             limit: Some(self.limit.unwrap_or(STORY_LINES)),
             all: self.story.facts,
             patches: self.story.patch,

@@ -127,7 +127,7 @@ impl Report for StoryReport {
             return screen.plain(&format!("Nothing has happened in {session} yet."));
         }
         if !self.oneline {
-            print_header(&self.story, self.earlier, screen);
+            print_header(&self.story, screen);
             if self.earlier > 0 {
                 screen.dim(&format!("… {}", count_text(self.earlier as u64, "earlier line")));
             }
@@ -200,7 +200,7 @@ fn print_patch(patch: &str, screen: &mut Screen) {
 }
 
 /// Writes the title, the length and the counts of a session.
-fn print_header(story: &Story, earlier: usize, screen: &mut Screen) {
+fn print_header(story: &Story, screen: &mut Screen) {
     let findings = &story.findings;
     if let Some(title) = findings.title.as_ref().filter(|title| **title != story.session) {
         screen.short_line(&[(Tone::Heading, title)]);
@@ -216,9 +216,7 @@ fn print_header(story: &Story, earlier: usize, screen: &mut Screen) {
         }
     }
     let items = count_text(findings.items as u64, "item");
-    // The findings are about the whole session, and the story may be a part of it.
-    let is_shown = |item: &&StoryItem| story.is_unfolded() || item.loud;
-    let shown = story.items().filter(is_shown).count() + earlier;
+    let shown = story.rows().iter().filter(|row| matches!(row, StoryRow::Item(_))).count();
     let shown = if shown == findings.items { items } else { format!("{shown} of {items} shown") };
     let figures = match figures.as_slice() {
         [] => format!(": {shown}"),

@@ -29,7 +29,7 @@ fn the_story_of_a_session_is_printed_in_lines() {
     ✗ failing  unit tests  at 13:00
     ");
     assert_snapshot!(environment.forge(["story", "-n", "2", "--all"]), @r"
-    tensor, 12 s: 14 items
+    tensor, 12 s: 2 of 14 items shown
     … 12 earlier lines
     ── Sun 1 Feb ───────────────────────────────────────────────────────────
     13:00  ✗   unit tests failed
@@ -123,7 +123,7 @@ fn the_document_has_turns_and_findings() {
 fn the_log_prints_the_end_of_the_story() {
     let environment = imported();
     assert_snapshot!(environment.forge(["log", "-n", "2"]), @"
-    Keep the cache after a restart, 4 min: 2 prompts, 1 commit; 4 items
+    Keep the cache after a restart, 4 min: 2 prompts, 1 commit; 2 of 4 items shown
     … 2 earlier lines
     ── Thu 1 Jan ───────────────────────────────────────────────────────────
     11:03  ⤷   Committed. Shall I push it now?
@@ -199,6 +199,23 @@ fn the_heading_of_a_part_counts_the_items_of_that_part() {
         let story = environment.forge(["story", "--since", since]).success();
         assert!(story.contains(expected), "{story}");
     }
+}
+
+/// Regression: the heading counted the items before `--since` as shown, and with `--until` it and
+/// the last lines were about the present.
+#[test]
+fn the_heading_is_about_the_lines_between_two_times() {
+    let environment = imported();
+    assert_snapshot!(environment.forge(["log", "--since", "2026-01-01T10:03:00Z"]), @"
+    Keep the cache after a restart, 4 min: 2 prompts, 1 commit; 2 of 4 items shown
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+    11:03  ⤷   Committed. Shall I push it now?
+    11:04 YOU  yes
+               to: Shall I push it now?
+    ");
+    let until = environment.forge(["log", "--until", "2026-01-01T10:02:00Z"]).success();
+    assert_eq!(until, environment.forge(["story", "--at", "2026-01-01T10:02:00Z"]).success());
+    assert!(until.contains(", 2 min: 1 prompt, 1 commit; 2 items"), "{until}");
 }
 
 #[test]
