@@ -56,22 +56,11 @@ impl SessionReader {
         Ok(point.time().unwrap_or(Timestamp::MAX))
     }
 
-    /// Returns the time at which a story begins, if it begins before the point at which it ends.
-    pub fn beginning(
-        &self,
-        context: &Context,
-        since: Option<&MomentArg>,
-        end: &ResolvedMoment,
-    ) -> Result<Option<Timestamp>, CommandError> {
-        let since = since.map(|since| self.time(context, since)).transpose()?;
-        if since.zip(end.time()).is_some_and(|(since, end)| since > end) {
-            return Err(CommandError::invalid("the first moment is after the last one")
-                .hinted("exchange the two moments"));
-        }
-        Ok(since)
-    }
-
     /// Returns the range from one moment to another.
+    ///
+    /// # Errors
+    /// If the first one is after the second one: an empty result would look as if nothing had been
+    /// recorded.
     pub fn time_range(
         &self,
         context: &Context,
@@ -79,7 +68,16 @@ impl SessionReader {
         until: Option<&MomentArg>,
     ) -> Result<TimeRange, CommandError> {
         let time = |moment| self.time(context, moment);
-        Ok(TimeRange { since: since.map(time).transpose()?, until: until.map(time).transpose()? })
+        let range =
+            TimeRange { since: since.map(time).transpose()?, until: until.map(time).transpose()? };
+        if let (Some(since), Some(until)) = (since, until)
+            && range.since > range.until
+        {
+            let (since, until) = (since.as_str(), until.as_str());
+            return Err(CommandError::invalid(format!("'{since}' is after '{until}'"))
+                .hinted("exchange the two moments"));
+        }
+        Ok(range)
     }
 
     pub fn state(

@@ -109,7 +109,7 @@ impl Verb for ReportArgs {
         let limits = ReportLimits {
             zone: self.zone,
             shared: self.share,
-            since: reading.beginning(context, since, &point)?,
+            since: reading.time_range(context, since, at)?.since,
             as_of: at.and(point.time()),
         };
         let redactor = workspace::redactor(context).unwrap_or_default();

@@ -84,7 +84,7 @@ fn wrong_usage_of_report_is_refused_with_the_reason() {
         &["story", "--since", "HEAD", "--at", "baseline"],
     ] {
         let text = run(args);
-        assert!(text.contains("error: the first moment is after the last one"), "{text}");
+        assert!(text.contains("error: 'HEAD' is after 'baseline'"), "{text}");
         assert!(text.ends_with("hint: exchange the two moments\n[exit 2]"), "{text}");
     }
     let text = run(&["report", "-o", "no/such/folder.html"]);

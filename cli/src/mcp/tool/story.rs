@@ -139,17 +139,13 @@ impl McpTool for StoryArguments {
         let (last, already_given) = after.map_or((None, 0), |(at, count)| (Some(at), count));
         let limit = self.limit.unwrap_or(LINES).clamp(1, MOST_ROWS);
         let reading = request.reading()?;
-        let time = |name: &str, moment: &Option<String>| {
-            let moment = parse_optional(name, moment.as_ref())?;
-            moment.map(|moment| reading.time(&request.context, &moment)).transpose()
-        };
+        let since = parse_optional("since", self.since.as_ref())?;
+        let until = parse_optional("until", self.until.as_ref())?;
+        let range = reading.time_range(&request.context, since.as_ref(), until.as_ref())?;
         let wanted = StoryRequest {
             point: reading.session.head()?,
-            since: time("since", &self.since)?,
-            until: match last {
-                Some(micros) => Some(Timestamp::from_micros(micros)),
-                None => time("until", &self.until)?,
-            },
+            since: range.since,
+            until: last.map(Timestamp::from_micros).or(range.until),
             limit: Some(limit + already_given),
             all: self.all,
             patches: false,
