@@ -415,6 +415,18 @@ pub fn resolve(
         Error::NotFound { what: "hypothesis", .. } => {
             CommandError::from(error).hinted("'forge hypothesis list' lists them")
         }
+        Error::NotFound { what: "moment at which", .. } => match &moment.base {
+            MomentBase::HypothesisBecame { hypothesis, .. } => CommandError::from(error).hinted(
+                format!("'forge log {hypothesis} --all' shows what it became on each branch"),
+            ),
+            _ => error.into(),
+        },
+        Error::NotFound { what: "commit", .. } => CommandError::from(error)
+            .hinted("'forge checkpoint list --tag commit' lists those that are recorded"),
+        Error::NotFound { what: "checkpoint or revision whose id begins with", .. } => {
+            CommandError::from(error)
+                .hinted("'forge log --all' lists them with their numbers, such as '#42'")
+        }
         Error::NotFound { what: "compaction", .. } => CommandError::not_found(
             "no compaction has been recorded in this session",
         )

@@ -274,6 +274,24 @@ fn an_error_about_an_unknown_part_of_a_moment_has_a_hint() {
     hint: 'forge hypothesis list' lists them
     [exit 3]
     ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "when H1 was archived"]), @r"
+    [stderr]
+    error: there is no moment at which 'H1 became archived'
+    hint: 'forge log H1 --all' shows what it became on each branch
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "before commit 1a2b3c4"]), @r"
+    [stderr]
+    error: there is no commit '1a2b3c4'
+    hint: 'forge checkpoint list --tag commit' lists those that are recorded
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "id:abcdabcdabcd"]), @r"
+    [stderr]
+    error: there is no checkpoint or revision whose id begins with 'abcdabcdabcd'
+    hint: 'forge log --all' lists them with their numbers, such as '#42'
+    [exit 3]
+    ");
 }
 
 #[test]
