@@ -145,7 +145,7 @@ impl Report for OperationListReport {
                 (Tone::Plain, &operation.verb),
                 (Tone::Warning, state),
                 (Tone::Plain, &about),
-                (Tone::Dim, &format!(" ({})", operation.effects.join(", "))),
+                (Tone::Dim, &format!(" ({})", name_list(&operation.effects))),
             ]);
         }
     }

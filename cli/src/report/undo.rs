@@ -2,6 +2,7 @@
 
 use crate::error::CommandError;
 use crate::output::{Report, Screen, Tone};
+use crate::text::name_list;
 use forge_store::model::{OperationId, Timestamp};
 use forge_store::store::Session;
 use serde::Serialize;
@@ -56,6 +57,6 @@ impl Report for OperationUndoReport {
         let revision = self.revision.map(|number| format!(", #{number}")).unwrap_or_default();
         screen.dim(&format!(" (session {}, branch {}{revision})", self.session, self.branch));
         let ago = screen.ago(*time);
-        screen.plain(&format!("  done {ago}: {}", effects.join(", ")));
+        screen.plain(&format!("  done {ago}: {}", name_list(effects)));
     }
 }

@@ -187,3 +187,21 @@ fn the_last_operation_is_undone_and_redone() {
     assert_eq!(environment.forge(["undo", ""]).code, 3);
     assert_eq!(environment.forge(["undo", "--json"]).json()["schema"], "forge.undo/1");
 }
+
+/// Regression: an undo of this import made the store unreadable, and listed a hundred effects.
+#[test]
+fn an_import_with_several_branches_is_undone_and_redone() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let events = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/example/session.jsonl");
+    environment.forge(["import", "events", events]).success();
+    let hypotheses = environment.forge(["hypothesis", "list"]).success();
+    let undone = environment.forge(["undo"]).success();
+    assert!(undone.ends_with(" and 93 more\n"), "{undone}");
+    assert!(environment.forge(["hypothesis", "list"]).success().starts_with("No hypotheses"));
+    assert_eq!(environment.forge(["verify"]).code, 0);
+    environment.forge(["redo"]).success();
+    assert_eq!(environment.forge(["hypothesis", "list"]).success(), hypotheses);
+    let operations = environment.forge(["log", "--operations"]).success();
+    assert!(operations.lines().all(|line| line.len() < 2000), "{operations}");
+}
