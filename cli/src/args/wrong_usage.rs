@@ -45,7 +45,7 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], mut error: Error) -> Er
             let tips = command.option_tips(&word);
             match own_suggestion {
                 // clap's own tip says how to give a value that begins with a hyphen.
-                Some(ContextValue::StyledStrs(own)) if tips.is_empty() && command.lacks_text() => {
+                Some(ContextValue::StyledStrs(own)) if tips.is_empty() && command.wants_text() => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(own));
                     return error;
                 }
@@ -117,13 +117,16 @@ impl<'a> CalledCommand<'a> {
         ["forge"].into_iter().chain(self.path.iter().copied()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether the command takes a text, which may begin with a hyphen, and was called without one.
-    fn lacks_text(&self) -> bool {
-        self.rest.is_empty()
-            && self.command.get_positionals().any(|arg| {
-                let names = arg.get_value_names().unwrap_or_default();
-                names.iter().any(|name| TEXT_ARGUMENTS.contains(&name.as_str()))
+    /// Whether the command takes a text that may begin with a hyphen: one that was not given, or any
+    /// number of words.
+    fn wants_text(&self) -> bool {
+        let takes = |names: &[&str]| {
+            self.command.get_positionals().any(|arg| {
+                let own = arg.get_value_names().unwrap_or_default();
+                own.iter().any(|name| names.contains(&name.as_str()))
             })
+        };
+        self.rest.is_empty() && takes(&TEXT_ARGUMENTS) || takes(&["WORD"])
     }
 
     /// Returns a tip with the subcommands that begin with this word, or else tips with the commands
@@ -343,6 +346,7 @@ mod tests {
             ("forge thread rerun --thread x c1 true", "'forge thread rerun --thread x c1 -- true'"),
             ("forge log -n x", "write a whole number"),
             ("forge checkpoint at", "forge checkpoint at '2 hours ago'"),
+            ("forge search pool -fPIC", "use '-- -f'"),
         ] {
             let error = error(words);
             assert!(error.contains("tip: ") && error.contains(tip), "{words}: {error}");
