@@ -155,6 +155,7 @@ pub enum ForgeCommand {
     /// Serve the pages of all sessions on this machine, live
     Serve(LazyArgs<serve::ServeArgs>),
     /// Tell what happened last; with an option or an entity, show its changes, newest first
+    #[command(alias = "history")]
     Log(LazyArgs<log::LogArgs>),
     /// Undo the last operation, or a named one
     Undo(LazyArgs<undo::UndoArgs>),

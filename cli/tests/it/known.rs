@@ -195,6 +195,8 @@ fn the_log_lists_each_change() {
     let until = environment.forge(["log", "--until", "#2", "--json"]).json();
     assert_eq!(until["entries"].as_array().unwrap().len(), 2);
     assert_eq!(environment.forge(["log", "v1"]).code, 2);
+    let history = environment.forge(["history", "H1", "--json"]).json();
+    assert_eq!(history, environment.forge(["log", "H1", "--json"]).json());
 }
 
 /// Regression: with an entity, `--all` showed only the changes on the current branch.
