@@ -165,7 +165,8 @@ impl<'a> ClaimItemBuilder<'a> {
             Some(GapStatus::Filling) => return self.quiet(kind, words),
             Some(GapStatus::Filled) => StoryMark::Good,
             Some(GapStatus::Unfillable) => StoryMark::Bad,
-            Some(GapStatus::Open) => StoryMark::Open,
+            // The answer that it had does not hold any more.
+            Some(GapStatus::Open) => return self.loud(kind, words, StoryMark::Open, description),
             Some(GapStatus::Obsolete) | None => StoryMark::Plain,
         };
         let resolution = text(new, "resolution").or(description);
@@ -437,6 +438,13 @@ mod tests {
                 Some(&[says()][..]),
                 &[says(), ("status", "filling".into())][..],
                 "(quiet) Plain G1 filling",
+            ),
+            (
+                Kind::Gap,
+                "G1",
+                Some(&filled[..]),
+                &[says(), ("status", "open".into()), ("resolution", "Yes: 1.8 s".into())][..],
+                "Open G1 open: the cache is stale",
             ),
             (Kind::Note, "N1", None, &[says()][..], "New N1: the cache is stale"),
             (Kind::Dependency, "B1->B2", None, &[][..], "(quiet) Plain dependency B1->B2 added"),
