@@ -63,6 +63,7 @@ kinds! {
             NEW_DESCRIPTION,
             CONFIDENCE,
             HYPOTHESIS_STATUS,
+            option("reason", "Why it has its status"),
             PARENT,
             option("add_tags", "Tags to add").texts(),
             option("remove_tags", "Tags to remove").texts(),

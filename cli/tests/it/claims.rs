@@ -26,6 +26,25 @@ fn the_first_write_begins_a_session_named_after_the_project() {
     ");
 }
 
+/// Regression: a hypothesis that was active again kept the reason why it had been rejected.
+#[test]
+fn a_reason_goes_with_the_status_that_it_explains() {
+    let environment = project();
+    environment.forge(["hypothesis", "add", "one"]).success();
+    let reason = || {
+        environment.forge(["hypothesis", "show", "H1", "--json"]).json()["hypothesis"]["reason"]
+            .clone()
+    };
+    environment.forge(["hypothesis", "reject", "H1", "--reason", "no"]).success();
+    environment.forge(["hypothesis", "update", "H1", "--add-tags", "a"]).success();
+    assert_eq!(reason(), "no");
+    environment.forge(["hypothesis", "update", "H1", "--status", "active"]).success();
+    assert!(reason().is_null());
+    let archived = ["hypothesis", "update", "H1", "--status", "archived", "--reason", "too rare"];
+    environment.forge(archived).success();
+    assert_eq!(reason(), "too rare");
+}
+
 #[test]
 fn a_hypothesis_is_updated_and_an_equal_update_changes_nothing() {
     let environment = project();
