@@ -4,6 +4,7 @@ use super::gist::{ITEM_CHARS, one_line};
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
 use super::line::short_number;
 use crate::model::claim::{GapStatus, HypothesisStatus, VocabularyWord};
+use crate::model::rule::PRIOR;
 use crate::model::{ClaimEntry, EntryChange, Key, Kind};
 use crate::store::LogEntry;
 
@@ -65,7 +66,7 @@ impl<'a> ClaimItemBuilder<'a> {
         let Some((old, new)) = both(change) else {
             return self.added_or_removed(kind, change, description);
         };
-        let moved = moved(old, new);
+        let moved = moved(change.key.kind, old, new);
         let path = moved.as_ref().map(|(path, _)| format!(" {path}")).unwrap_or_default();
         if let Some(status) = changed(old, new, "status") {
             let mark = match HypothesisStatus::from_word(&status) {
@@ -128,7 +129,7 @@ impl<'a> ClaimItemBuilder<'a> {
             let reason = text(new, "doubt_reason").or(description);
             return self.loud(kind, format!("{id} in doubt"), StoryMark::Bad, reason);
         }
-        if let Some((path, mark)) = moved(old, new) {
+        if let Some((path, mark)) = moved(change.key.kind, old, new) {
             return self.loud(kind, format!("{id} {path}"), mark, description);
         }
         if flag(old, "in_doubt") && !flag(new, "in_doubt") {
@@ -220,7 +221,7 @@ impl<'a> ClaimItemBuilder<'a> {
     fn cause(&self, change: &EntryChange) -> Option<&'a str> {
         let (old, new) = both(change)?;
         if change.key.kind != Kind::Hypothesis
-            || moved(old, new).is_none()
+            || moved(change.key.kind, old, new).is_none()
             || changed(old, new, "reason").is_some()
         {
             return None;
@@ -273,9 +274,10 @@ fn changed(old: &ClaimEntry, new: &ClaimEntry, name: &str) -> Option<String> {
 
 /// Returns the change of a confidence, such as `.55 → .75`, and the mark of its direction; `None`
 /// if both confidences are equal when rounded to two digits.
-fn moved(old: &ClaimEntry, new: &ClaimEntry) -> Option<(String, StoryMark)> {
+fn moved(kind: Kind, old: &ClaimEntry, new: &ClaimEntry) -> Option<(String, StoryMark)> {
     let now = number(new, "confidence")?;
-    match number(old, "confidence") {
+    let unstated = (kind == Kind::Hypothesis).then_some(PRIOR);
+    match number(old, "confidence").or(unstated) {
         Some(before) if short_number(before) == short_number(now) => None,
         Some(before) => {
             let mark = if now > before { StoryMark::Up } else { StoryMark::Down };
@@ -395,6 +397,15 @@ mod tests {
             ["Up H1 .55 → .75: seen E1", "New E2 for H1 .20: seen E2"]
         );
         assert_eq!(shown_items(&[evidence("E3", -0.5)]), ["New E3 against H1 .50: seen E3"]);
+        // Regression: the first evidence for a hypothesis without a stated confidence had no mark.
+        let first = change(
+            Kind::Hypothesis,
+            "H1",
+            Some(&[says()]),
+            Some(&[says(), ("confidence", 0.25.into())]),
+        );
+        let shown = shown_items(&[first, evidence("E1", -0.5)]);
+        assert_eq!(shown, ["Down H1 .50 → .25: seen E1"]);
     }
 
     #[test]
