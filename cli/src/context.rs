@@ -273,9 +273,17 @@ fn pager(global: &GlobalArgs, environment: &Environment, config: &Config) -> Opt
     if global.no_pager || global.json {
         return None;
     }
-    let command =
-        config.text(key::PAGER).or_else(|| environment.text("PAGER")).unwrap_or("less -FRX");
+    let command = config.text(key::PAGER).unwrap_or_else(|| common_pager(environment));
     (!command.trim().is_empty() && command.trim() != "cat").then(|| command.to_owned())
+}
+
+/// Returns the pager of all programs; empty on a terminal that cannot move the cursor, where `less`
+/// waits for a key before it shows anything.
+fn common_pager(environment: &Environment) -> &str {
+    match environment.text("TERM") {
+        None | Some("dumb") => "",
+        Some(_) => environment.text("PAGER").unwrap_or("less -FRX"),
+    }
 }
 
 /// Sends log events to stderr: those that FORGE_LOG selects, else with `-v` up to level info, with
@@ -306,6 +314,16 @@ fn set_up_tracing(verbose: u8, environment: &Environment) -> Result<(), CommandE
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_that_cannot_move_the_cursor_has_no_pager() {
+        let common =
+            |variables: [(&str, &str); 2]| common_pager(&Environment::from(variables)).to_owned();
+        assert_eq!(common([("TERM", "dumb"), ("PAGER", "less")]), "");
+        assert_eq!(common([("TERM", ""), ("PAGER", "less")]), "");
+        assert_eq!(common([("TERM", "xterm"), ("PAGER", "more")]), "more");
+        assert_eq!(common([("TERM", "xterm"), ("PAGER", "")]), "less -FRX");
+    }
 
     #[test]
     fn a_time_before_1970_is_negative_and_refused() {
