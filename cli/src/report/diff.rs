@@ -80,7 +80,9 @@ pub fn print_some_changes(
     screen: &mut Screen,
 ) {
     for &kind in Kind::ALL {
-        let of_kind: Vec<_> = changes.iter().filter(|change| change.kind == kind).collect();
+        let mut of_kind: Vec<_> = changes.iter().filter(|change| change.kind == kind).collect();
+        // E2 comes before E10.
+        of_kind.sort_by(|a, b| (a.id.len(), &a.id).cmp(&(b.id.len(), &b.id)));
         if of_kind.is_empty() {
             continue;
         }

@@ -176,6 +176,19 @@ fn two_moments_are_compared() {
     assert_snapshot!(environment.forge(only).json()["changes"], @r#"[{"change":"updated","field":"reason","id":"H1","kind":"hypothesis","new":"the layout is fine","old":null},{"change":"status_changed","field":"status","id":"H1","kind":"hypothesis","new":"rejected","old":"active"}]"#);
 }
 
+/// Regression: E10 was listed before E2.
+#[test]
+fn a_diff_lists_ids_in_the_order_of_their_numbers() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    for _ in 1..=11 {
+        environment.forge(["note", "one"]).success();
+    }
+    let diff = environment.forge(["diff", "start", "--kind", "note"]).success();
+    let ids: Vec<&str> = diff.lines().filter_map(|line| line.strip_prefix("  + ")).collect();
+    assert!(ids[0].starts_with("N2 ") && ids[9].starts_with("N11 "), "{diff}");
+}
+
 #[test]
 fn diff_reports_differences_as_exit_code_on_request() {
     let environment = example_session();
