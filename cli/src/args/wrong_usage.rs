@@ -130,7 +130,8 @@ impl<'a> CalledCommand<'a> {
     }
 
     /// Returns a tip with the subcommands that begin with this word, or else tips with the commands
-    /// that have a subcommand of this name, or else with the subcommands of a similar name.
+    /// that have a subcommand of this name, or else an example of how to add a text, or else tips
+    /// with the subcommands of a similar name.
     fn subcommand_tips(&self, tree: &Command, word: &str) -> Vec<String> {
         let shown = self.command.get_subcommands().filter(|sub| !sub.is_hide_set());
         let begun = shown.map(Command::get_name).filter(|name| name.starts_with(word));
@@ -142,6 +143,12 @@ impl<'a> CalledCommand<'a> {
         let groups: Vec<&str> = groups.map(Command::get_name).collect();
         if self.path.is_empty() && (1..=MOST_GROUPS).contains(&groups.len()) {
             return groups.iter().map(|group| format!("there is 'forge {group} {word}'")).collect();
+        }
+        // 'forge note TEXT' adds a note, so the same is tried with other kinds.
+        if word.contains(char::is_whitespace) {
+            let adding = format!("{} add ", self.name());
+            let example = EXAMPLES.lines().find(|line| line.starts_with(&adding));
+            return example.map(|line| format!("for example: {line}")).into_iter().collect();
         }
         let names = self.command.get_subcommands().map(Command::get_name);
         similar(word, names)
