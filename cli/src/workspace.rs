@@ -412,13 +412,12 @@ pub fn resolve(
         Error::NotFound { what: "earlier revision", .. } => {
             CommandError::from(error).hinted("'start' names the first moment")
         }
-        Error::NotFound { what: "hypothesis", .. } => {
-            CommandError::from(error).hinted("'forge hypothesis list' lists them")
+        Error::NotFound { what: what @ ("hypothesis" | "gap"), .. } => {
+            CommandError::from(error).hinted(format!("'forge {what} list' lists them"))
         }
         Error::NotFound { what: "moment at which", .. } => match &moment.base {
-            MomentBase::HypothesisBecame { hypothesis, .. } => CommandError::from(error).hinted(
-                format!("'forge log {hypothesis} --all' shows what it became on each branch"),
-            ),
+            MomentBase::ClaimBecame { id, .. } => CommandError::from(error)
+                .hinted(format!("'forge log {id} --all' shows what it became on each branch")),
             _ => error.into(),
         },
         Error::NotFound { what: "commit", .. } => CommandError::from(error)

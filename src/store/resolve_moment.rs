@@ -14,7 +14,7 @@ use crate::model::time_grammar::{
     AmbiguousName, IdPrefix, MomentBase, MomentExpression, ResolvedTime, TimeError, parse_moment,
 };
 use crate::model::{
-    BranchNumber, Checkpoint, CheckpointId, Key, Kind, SessionKind, Timestamp, Value, unhex,
+    BranchNumber, Checkpoint, CheckpointId, Key, SessionKind, Timestamp, Value, unhex,
 };
 
 /// If a time is before the first event of its session, at most this many debugging sessions are
@@ -164,8 +164,8 @@ impl Session {
                 let last = self.last_compaction(view)?;
                 self.of_time(view, last.time.plus_micros(-1), None)
             }
-            MomentBase::HypothesisBecame { hypothesis, status } => {
-                self.status_change_moment(view, hypothesis, status)
+            MomentBase::ClaimBecame { kind, id, status } => {
+                self.status_change_moment(view, Key::new(*kind, id), status)
             }
             MomentBase::Commit(sha) => self.checkpoint_moment(view, self.commit_of(view, sha)?),
             MomentBase::BeforeCommit(sha) => {
@@ -416,11 +416,11 @@ impl Session {
     fn status_change_moment(
         &self,
         view: &ReadSnapshot,
-        hypothesis: &str,
+        mut key: Key,
         status: &str,
     ) -> Result<ResolvedMoment> {
         let branch = session_refs(&view.refs, self.number)?.current_branch;
-        let mut key = Key::new(Kind::Hypothesis, hypothesis);
+        let named = key.id.clone();
         let head = timeline::head_of(&view.refs, self.number, branch)?;
         let history = |key: &Key| match head {
             None => Ok(Vec::new()),
@@ -433,7 +433,7 @@ impl Session {
             touched = history(&key)?;
         }
         if touched.is_empty() {
-            return Err(Error::not_found("hypothesis", hypothesis));
+            return Err(Error::not_found(key.kind.name(), named));
         }
         for change in touched {
             let had = |side: &DeltaSide| -> Result<bool> {
@@ -448,7 +448,7 @@ impl Session {
         }
         Err(Error::not_found(
             "moment at which",
-            format!("{hypothesis} became {}", status.replace('_', " ")),
+            format!("{named} became {}", status.replace('_', " ")),
         ))
     }
 }

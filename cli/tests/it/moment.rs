@@ -252,6 +252,21 @@ fn long_texts_are_cut_and_their_hash_given_unless_full_is_set() {
     assert_eq!(document["state"]["notes"][0]["description"], long);
 }
 
+#[test]
+fn a_moment_can_be_when_a_gap_was_filled() {
+    let environment = example_session();
+    environment.forge(["gap", "fill", "G2", "version 3"]).success();
+    environment.forge(["note", "written later"]).success();
+    let diff = environment.forge(["diff", "when g2 was filled"]).success();
+    assert!(diff.contains("written later") && !diff.contains("Gaps"), "{diff}");
+    assert_snapshot!(environment.forge(["at", "when G9 was filled"]), @r"
+    [stderr]
+    error: there is no gap 'G9'
+    hint: 'forge gap list' lists them
+    [exit 3]
+    ");
+}
+
 /// Regression: the error named a revision '99 before that one'.
 #[test]
 fn an_error_about_an_unknown_part_of_a_moment_has_a_hint() {

@@ -6,12 +6,15 @@ use super::month_date::is_whole_date;
 use super::parse_time::parse_time;
 use super::resolved_time::ResolvedTime;
 use super::text_cursor::TextCursor;
-use crate::model::Timestamp;
+use crate::model::{Kind, Timestamp};
 use chrono::TimeZone;
 
 /// The statuses of a hypothesis, as written after `when <hypothesis> was`.
 pub const HYPOTHESIS_STATUSES: [&str; 5] =
     ["active", "under_test", "confirmed", "rejected", "archived"];
+
+/// The statuses of a gap, as written after `when <gap> was`. None is also one of a hypothesis.
+pub const GAP_STATUSES: [&str; 5] = ["open", "filling", "filled", "unfillable", "obsolete"];
 
 /// Maximum length of a moment, in bytes.
 const MAX_MOMENT_BYTES: usize = 1000;
@@ -55,11 +58,13 @@ pub enum MomentBase {
     LastCompaction,
     /// `before last compaction`: just before the last compaction.
     BeforeLastCompaction,
-    /// `when H3 was rejected`: the last time a hypothesis changed to a status.
-    HypothesisBecame {
-        /// The id of the hypothesis.
-        hypothesis: String,
-        /// One of [`HYPOTHESIS_STATUSES`].
+    /// `when H3 was rejected`, `when G2 was filled`: the last time a claim changed to a status.
+    ClaimBecame {
+        /// The kind of the claim: a hypothesis or a gap.
+        kind: Kind,
+        /// The id of the claim.
+        id: String,
+        /// One of [`HYPOTHESIS_STATUSES`] or [`GAP_STATUSES`].
         status: &'static str,
     },
     /// `commit 1a2b3c4`: when this commit was made.
@@ -276,24 +281,27 @@ fn read_anchor(base: &str, text: &str) -> Result<Option<MomentBase>, MomentError
 /// Parses `H3 was rejected`.
 fn read_became(mut cursor: TextCursor<'_>, text: &str) -> Result<MomentBase, MomentError> {
     let wrong = |problem: String| {
-        impossible(text, problem, "'when H3 was rejected' or 'when H3 became confirmed'")
+        impossible(text, problem, "'when H3 was rejected' or 'when G2 was filled'")
     };
     cursor.skip_spaces();
-    let hypothesis = cursor.take_while(|next| !next.is_whitespace());
+    let id = cursor.take_while(|next| !next.is_whitespace());
     cursor.skip_spaces();
     let is_verb = ["was", "became", "is", "got", "went"].iter().any(|verb| cursor.eat_word(verb));
-    if hypothesis.is_empty() || hypothesis.chars().any(char::is_control) || !is_verb {
-        return Err(wrong("'when' is followed by a hypothesis, 'was' and a status".to_owned()));
+    if id.is_empty() || id.chars().any(char::is_control) || !is_verb {
+        let problem = "'when' is followed by a hypothesis or a gap, 'was' and a status";
+        return Err(wrong(problem.to_owned()));
     }
     let status_word = cursor.rest().split_ascii_whitespace().collect::<Vec<_>>().join("_");
     let status_word = status_word.replace('-', "_").to_ascii_lowercase();
-    let status =
-        HYPOTHESIS_STATUSES.into_iter().find(|status| *status == status_word).ok_or_else(|| {
-            wrong(format!(
-                "'{}' is not a status of a hypothesis ({})",
-                quoted(&status_word),
-                HYPOTHESIS_STATUSES.join(", ")
-            ))
-        })?;
-    Ok(MomentBase::HypothesisBecame { hypothesis: hypothesis.to_owned(), status })
+    for (kind, statuses) in [(Kind::Hypothesis, HYPOTHESIS_STATUSES), (Kind::Gap, GAP_STATUSES)] {
+        if let Some(status) = statuses.into_iter().find(|status| *status == status_word) {
+            return Ok(MomentBase::ClaimBecame { kind, id: id.to_owned(), status });
+        }
+    }
+    Err(wrong(format!(
+        "'{}' is not a status of a hypothesis ({}) or of a gap ({})",
+        quoted(&status_word),
+        HYPOTHESIS_STATUSES.join(", "),
+        GAP_STATUSES.join(", ")
+    )))
 }

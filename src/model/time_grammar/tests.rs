@@ -96,9 +96,7 @@ fn moment_outcome(text: &str) -> String {
         MomentBase::Start => "start".to_owned(),
         MomentBase::LastCompaction => "last compaction".to_owned(),
         MomentBase::BeforeLastCompaction => "before last compaction".to_owned(),
-        MomentBase::HypothesisBecame { hypothesis, status } => {
-            format!("{hypothesis} became {status}")
-        }
+        MomentBase::ClaimBecame { id, status, .. } => format!("{id} became {status}"),
         MomentBase::Commit(sha) => format!("commit {sha}"),
         MomentBase::BeforeCommit(sha) => format!("before commit {sha}"),
     };

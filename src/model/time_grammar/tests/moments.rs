@@ -78,6 +78,7 @@ fn each_form_of_a_moment_is_parsed_to_its_meaning() {
         ("when H3 became confirmed", "H3 became confirmed"),
         ("when root-cause is under-test", "root-cause became under_test"),
         ("when H3 was Under Test", "H3 became under_test"),
+        ("when G2 was filled", "G2 became filled"),
         ("when", "tag or branch when"),
         ("commit ABCDEF1", "commit abcdef1"),
         ("before commit abcdef1", "before commit abcdef1"),
