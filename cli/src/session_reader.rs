@@ -2,7 +2,7 @@
 
 use crate::args::value::{EntityArg, MomentArg};
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::id_match;
 use crate::text::{TextLength, TextReader};
 use crate::workspace::{self, SessionNeed, StoreAccess};
@@ -172,12 +172,41 @@ pub fn entities_of_kind(state: &StateAt, kind: Kind) -> Result<Vec<KnownEntity>,
     Ok(state.facts_of(kind)?.into_iter().map(KnownEntity::Fact).collect())
 }
 
+/// Finds an entity in a state. If it is known now, but not at the past moment of the state, the
+/// error says so instead of naming the nearest ids.
+fn find_at(
+    state: &StateAt,
+    find: impl Fn(&StateAt) -> Result<KnownEntity, CommandError>,
+) -> Result<KnownEntity, CommandError> {
+    let error = match find(state) {
+        Err(error) if error.kind() == CommandErrorKind::NotFound => error,
+        found => return found,
+    };
+    if state.point().time().is_none() {
+        return Err(error);
+    }
+    let session = state.session();
+    Err(match find(&session.state(&session.head()?)?) {
+        Ok(now) => CommandError::not_found(format!(
+            "the {} '{}' is not known at that moment",
+            now.kind(),
+            now.id()
+        ))
+        .hinted("it is known now: name a later moment, or none"),
+        Err(_) => error,
+    })
+}
+
 /// Finds the entity of this kind by its id or a prefix of it.
 ///
 /// # Errors
 ///
 /// Not found, with the nearest ids; ambiguous.
 pub fn find_entity(state: &StateAt, kind: Kind, name: &str) -> Result<KnownEntity, CommandError> {
+    find_at(state, |state| entity_of_kind(state, kind, name))
+}
+
+fn entity_of_kind(state: &StateAt, kind: Kind, name: &str) -> Result<KnownEntity, CommandError> {
     let mut known = entities_of_kind(state, kind)?;
     let ids: Vec<String> = known.iter().map(|known| known.id().to_owned()).collect();
     let id = workspace::match_id_in(state, kind, name, ids)?;
@@ -194,8 +223,12 @@ pub fn find_entity_of_any_kind(
     state: &StateAt,
     name: &EntityArg,
 ) -> Result<KnownEntity, CommandError> {
+    find_at(state, |state| entity_of_any_kind(state, name))
+}
+
+fn entity_of_any_kind(state: &StateAt, name: &EntityArg) -> Result<KnownEntity, CommandError> {
     if let Some(kind) = name.kind {
-        return find_entity(state, kind, &name.id);
+        return entity_of_kind(state, kind, &name.id);
     }
     let mut all = Vec::new();
     for kind in Kind::claims() {

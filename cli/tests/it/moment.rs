@@ -252,6 +252,24 @@ fn long_texts_are_cut_and_their_hash_given_unless_full_is_set() {
     assert_eq!(document["state"]["notes"][0]["description"], long);
 }
 
+/// Regression: the error said that there is no such entity, and named others.
+#[test]
+fn an_entity_that_came_later_is_not_said_to_be_missing() {
+    let environment = example_session();
+    for command in [&["show", "G2"][..], &["gap", "show", "G2"], &["why", "g2"], &["blame", "G2"]] {
+        let words = [command, &["--at", "#2"]].concat();
+        let output = environment.finished(&mut environment.command(&words));
+        assert_eq!(output.code, 3, "{output}");
+        assert_eq!(
+            output.stderr,
+            "error: the gap 'G2' is not known at that moment\n\
+             hint: it is known now: name a later moment, or none\n"
+        );
+    }
+    let missing = environment.forge(["show", "G9", "--at", "#2"]);
+    assert!(missing.stderr.contains("there is no entity 'G9'"), "{missing}");
+}
+
 #[test]
 fn a_moment_can_be_when_a_gap_was_filled() {
     let environment = example_session();
