@@ -117,8 +117,8 @@ impl<'a> CalledCommand<'a> {
         ["forge"].into_iter().chain(self.path.iter().copied()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether the command takes a text that may begin with a hyphen: one that was not given, or any
-    /// number of words.
+    /// Whether the command takes a text that may begin with a hyphen: one that was not given, or
+    /// any number of words.
     fn wants_text(&self) -> bool {
         let takes = |names: &[&str]| {
             self.command.get_positionals().any(|arg| {
