@@ -3,8 +3,8 @@
 use super::encoded_change::EncodedChange;
 use crate::error::{Error, Result};
 use crate::format::{
-    Delta, DeltaChange, DeltaPart, DeltaSide, EntryBytes, ObjectKind, Record, RecordBytes,
-    RecordChange, RevisionHeader, compress_object, encode_object, encode_object_raw,
+    Delta, DeltaChange, DeltaPart, DeltaSide, EntryBytes, MAX_OBJECT_BYTES, ObjectKind, Record,
+    RecordBytes, RecordChange, RevisionHeader, compress_object, encode_object, encode_object_raw,
 };
 use crate::model::ObjectId;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub(super) fn encode_delta(
     delta: &[EncodedChange],
     salt: &mut dyn FnMut() -> Result<[u8; 16]>,
 ) -> Result<SealedDelta> {
+    let entries = delta.iter().filter_map(|(_, _, new)| new.as_ref());
+    entries.map(|new| new.entry.len()).try_for_each(check_size)?;
     let mut blobs = Vec::new();
     let mut side = |entry: Option<&EntryBytes>| match entry {
         None => DeltaSide::Absent,
@@ -132,7 +134,23 @@ pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
     ObjectId::from_bytes(*hasher.finalize().as_bytes())
 }
 
-/// Encodes a large value as an object. Returns its id and the change that stores it.
+/// Refuses a value that is too large for an object.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub(crate) fn check_size(bytes: usize) -> Result<()> {
+    if bytes <= MAX_OBJECT_BYTES {
+        return Ok(());
+    }
+    let most = MAX_OBJECT_BYTES >> 20;
+    Err(Error::invalid(format!(
+        "a value of {bytes} bytes is too large: divide it into values of less than {most} MiB, or \
+        keep it in a file and record its path"
+    )))
+}
+
+/// Encodes a large value, which [`check_size`] permits, as an object. Returns its id and the change
+/// that stores it.
 pub(crate) fn blob(content: &[u8]) -> (ObjectId, RecordChange) {
     let (id, encoded) = encode_object(ObjectKind::Blob, content);
     (id, RecordChange::Object { object: RecordBytes(encoded) })

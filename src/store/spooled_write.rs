@@ -171,12 +171,12 @@ impl SpooledWrite<'_> {
             check_fact(gate, fact, &mut removed)?;
         }
         // The session number is not stored in a page.
-        add_pages(&mut waiting, &fact_pages(0, None, self.facts));
+        add_pages(&mut waiting, &fact_pages(0, None, self.facts)?);
         for (id, value) in self.notes {
             let mut change = ClaimChange::add(Key::new(Kind::Note, id), value);
             gate.claim(&mut change, &mut removed)?;
             check_claim(&mut change)?;
-            add_note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None);
+            add_note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None)?;
         }
         for mut wanted in self.checkpoints {
             check_checkpoint(gate, &mut wanted, &mut removed)?;

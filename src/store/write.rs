@@ -34,7 +34,7 @@ use crate::engine::refs::StoreRefs;
 use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
 use crate::engine::spool::may_spool_after;
 use crate::error::{Error, Result};
-use crate::format::{BookmarkRow, RecordChange, SpoolEntry};
+use crate::format::{BookmarkRow, MAX_OBJECT_BYTES, RecordChange, SpoolEntry};
 use crate::model::rule::{RuleError, RuleOutcome};
 use crate::model::{
     AutoTrigger, CheckpointId, Fact, Key, Kind, Operation, OperationId, SessionKind, TextRef,
@@ -370,7 +370,7 @@ impl<'a> SessionWrite<'a> {
         if let Some(wanted) = &mut self.checkpoint {
             name_automatic(wanted, |trigger| name_of_facts(trigger, &self.facts));
         }
-        let facts = self.take_fact_pages();
+        let facts = self.take_fact_pages()?;
         let ids = (0..=self.checkpoints.len())
             .map(|_| random().map(CheckpointId::from_bytes))
             .collect::<Result<Vec<_>>>()?;
@@ -528,10 +528,10 @@ impl<'a> SessionWrite<'a> {
                     let Some(value) = change.value.as_ref().filter(|_| is_new_note(change)) else {
                         return Ok(None);
                     };
-                    spool_entry::add_note(&mut waiting, &change.key.id, value, change.added_at);
+                    spool_entry::add_note(&mut waiting, &change.key.id, value, change.added_at)?;
                 }
                 (WriteStep::AddNext(value), Some(id), Some(next)) if next.kind == Kind::Note => {
-                    spool_entry::add_note(&mut waiting, id, value, None);
+                    spool_entry::add_note(&mut waiting, id, value, None)?;
                 }
                 _ => return Ok(None),
             }
@@ -559,7 +559,7 @@ impl<'a> SessionWrite<'a> {
     }
 
     /// Takes the facts out of the write, and returns them as pages.
-    fn take_fact_pages(&mut self) -> Vec<RecordChange> {
+    fn take_fact_pages(&mut self) -> Result<Vec<RecordChange>> {
         let facts = std::mem::take(&mut self.facts);
         fact_pages(self.target.number(), self.source.as_ref(), facts)
     }
@@ -573,11 +573,11 @@ pub(super) fn future_time(late: Timestamp) -> Error {
 }
 
 /// Returns a text that is too long for a fact's value as a reference and the object it refers to;
-/// `None` for a shorter text.
+/// `None` for a shorter text, and for one that is too large for an object and so for a fact.
 pub(crate) fn long_text(text: &str) -> Option<(Value, RecordChange)> {
     const MAX_INLINE_BYTES: usize = 4096;
     const PREVIEW_BYTES: usize = 512;
-    if text.len() <= MAX_INLINE_BYTES {
+    if text.len() <= MAX_INLINE_BYTES || text.len() > MAX_OBJECT_BYTES {
         return None;
     }
     let (hash, object) = blob(text.as_bytes());

@@ -2,9 +2,11 @@
 //! from them.
 
 use crate::store::act;
+use forge_store::model::FactOrigin;
 use forge_store::{
-    Belief, Confidence, Dependency, Error, ErrorKind, Evidence, Hypothesis, HypothesisStatus,
-    NewSession, Note, Options, Session, Store, Strength, Timestamp, VerificationResult,
+    Belief, Confidence, Dependency, Error, ErrorKind, Evidence, Fact, Hypothesis, HypothesisStatus,
+    Kind, NewSession, Note, Options, Session, Store, Strength, Timestamp, Value,
+    VerificationResult,
 };
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -167,6 +169,24 @@ fn texts_that_name_no_moment_are_refused() {
     let unknown = session.at("nowhere", act(2).now).unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::NotFound, "{unknown}");
     assert!(Timestamp::now() > act(2).now, "the clock is read");
+}
+
+/// Regression: these values panicked.
+#[test]
+fn a_value_when_too_large_is_refused_and_nothing_changes() {
+    let session = session();
+    let (text, act) = ("x".repeat((64 << 20) + 1), act(1));
+    let refused = |error: Error| {
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains("is too large: divide it"), "{error}");
+    };
+    refused(session.add(&act, hypothesis(&text)).unwrap_err());
+    let mut write = session.write(&act);
+    let value = Value::from([("stdout_preview", write.text(&text))]);
+    let (id, at, origin) = ("c-1".to_owned(), act.now, FactOrigin::Recorded);
+    let fact = Fact { kind: Kind::Command, id, at, origin, place: 0, recorded_at: at, value };
+    refused(write.fact(fact).commit().unwrap_err());
+    assert_eq!(session.head().unwrap().revision(), None);
 }
 
 #[test]

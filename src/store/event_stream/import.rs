@@ -506,7 +506,7 @@ impl<'a> StreamImporter<'a> {
         let PendingPuts { session, branch, at, changes, facts, objects } = pending;
         let number = session.number;
         let count = facts.len() as u64;
-        let pages = fact_pages(number, None, facts);
+        let pages = fact_pages(number, None, facts)?;
         let (lines, changes): (Vec<u64>, Vec<ClaimChange>) = changes.into_iter().unzip();
         let mut memo = None;
         let id = event.map(|_| random()).transpose()?.map(CheckpointId::from_bytes);

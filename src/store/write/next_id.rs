@@ -91,7 +91,7 @@ impl<'a> SessionWrite<'a> {
             check_fact(gate, &mut fact, removed)?;
             facts.push(fact);
         }
-        Ok(fact_pages(session, self.source.as_ref(), facts))
+        fact_pages(session, self.source.as_ref(), facts)
     }
 }
 
