@@ -30,6 +30,7 @@ from ._values import (
     claim_of,
     fact_of,
     id_of,
+    listed,
     log_entry_of,
     merged_of,
     operation_of,
@@ -212,7 +213,7 @@ class Session:
             confidence=confidence,
             status=status,
             parent=None if parent is None else id_of(parent),
-            tags=None if tags is None else list(tags),
+            tags=None if tags is None else listed("tags", tags),
             source=source,
         )
 
@@ -256,9 +257,9 @@ class Session:
             id,
             description=description,
             confidence=confidence,
-            on=[id_of(one) for one in on] or None,
+            on=[id_of(one) for one in listed("on", on)] or None,
             hypothesis=None if hypothesis is None else id_of(hypothesis),
-            evidence=None if evidence is None else [id_of(one) for one in evidence],
+            evidence=None if evidence is None else [*map(id_of, listed("evidence", evidence))],
             kind=kind,
             source=source,
         )
@@ -278,7 +279,7 @@ class Session:
         ``True`` for all."""
         blocks: Any = blocking
         if blocking is not None and not isinstance(blocking, bool):
-            blocks = [id_of(one) for one in blocking]
+            blocks = [id_of(one) for one in listed("blocking", blocking)]
         return self.add(
             "gap",
             id,
@@ -412,7 +413,7 @@ class Session:
         >>> session.checkpoint("before the change", tags=["before"]).tags
         ('before',)
         """
-        done = written_of(self._native.checkpoint(message, list(tags), at, data))
+        done = written_of(self._native.checkpoint(message, listed("tags", tags), at, data))
         if done.checkpoint is None:
             raise refusal(_forge.Internal, "no checkpoint was made", "report this bug in forge")
         return done.checkpoint
@@ -578,7 +579,7 @@ class Session:
             "hourly": hourly,
             "daily": daily,
             "weekly": weekly,
-            "tags": list(tags),
+            "tags": listed("tags", tags),
             "manual": manual,
             "significant": significant,
         }

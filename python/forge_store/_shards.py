@@ -7,7 +7,7 @@ from typing import Iterable
 
 from . import _forge
 from ._store import Store
-from ._values import refusal
+from ._values import listed, refusal
 
 
 class Shards:
@@ -107,7 +107,7 @@ def open_shards(
         "create": create,
         "read_only": read_only,
         "redact": redact,
-        "allow": list(allow),
+        "allow": listed("allow", allow),
         "sealed": sealed,
         "encrypted": encrypted,
         "lock_timeout": lock_timeout,

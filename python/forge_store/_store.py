@@ -11,7 +11,7 @@ from typing import Iterable
 
 from . import _forge
 from ._session import Progress, Session
-from ._values import SearchHit, SearchPage, SessionInfo, Verification, verification_of
+from ._values import SearchHit, SearchPage, SessionInfo, Verification, listed, verification_of
 
 _open: weakref.WeakSet[Store] = weakref.WeakSet()
 
@@ -132,8 +132,9 @@ class Store:
         >>> store.search("lease").hits[0].id
         'N1'
         """
-        ids = None if sessions is None else [session.id for session in sessions]
-        page = self._native.search(words, ids, list(kinds), since, until, limit, cursor)
+        ids = None if sessions is None else [one.id for one in listed("sessions", sessions)]
+        kinds = listed("kinds", kinds)
+        page = self._native.search(words, ids, kinds, since, until, limit, cursor)
         hits = tuple(SearchHit(**hit) for hit in page["hits"])
         return SearchPage(hits, page["cursor"], page["total"])
 
@@ -164,7 +165,7 @@ class Store:
         ``progress`` is called with the bytes written so far; after an exception from it, or
         Ctrl-C, no file is left.
         """
-        ids = None if sessions is None else [session.id for session in sessions]
+        ids = None if sessions is None else [one.id for one in listed("sessions", sessions)]
         return int(self._native.export_bundle(to, ids, progress)["bytes"])
 
     def import_bundle(
@@ -218,7 +219,7 @@ def open(
         "create": create,
         "read_only": read_only,
         "redact": redact,
-        "allow": list(allow),
+        "allow": listed("allow", allow),
         "sealed": sealed,
         "encrypted": encrypted,
         "lock_timeout": lock_timeout,
@@ -231,7 +232,8 @@ def in_memory(
     *, redact: bool = True, allow: Iterable[str] = (), checkpoints: bool = True
 ) -> Store:
     """Makes a store in memory, for tests and temporary work. It ends with its process."""
-    return Store(_forge.Store.in_memory(redact=redact, allow=list(allow), checkpoints=checkpoints))
+    allow = listed("allow", allow)
+    return Store(_forge.Store.in_memory(redact=redact, allow=allow, checkpoints=checkpoints))
 
 
 @atexit.register

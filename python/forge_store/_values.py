@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Mapping, Union
+from typing import Any, ClassVar, Iterable, Mapping, TypeVar, Union
 
 from . import _forge
 
 Fields = Mapping[str, Any]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -520,6 +522,13 @@ def id_of(known: IdLike) -> str:
     if known.id is None:
         raise refusal(_forge.Invalid, "this write made no claim, so it has no id", "name the claim")
     return known.id
+
+
+def listed(name: str, given: Iterable[T]) -> list[T]:
+    """The items of an argument. Refuses a text, whose items would be its letters."""
+    if isinstance(given, (str, bytes)):
+        raise TypeError(f"{name} is a list, and not one text: write {name}=[...]")
+    return list(given)
 
 
 def _with(known: Fields, **changed: Any) -> dict[str, Any]:

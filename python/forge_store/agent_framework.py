@@ -16,6 +16,7 @@ from typing import Any
 from ._forge import Conflict
 from ._framework import Adapter, Memories, memory_name, missing
 from ._store import Store
+from ._values import listed
 from ._workflow_checkpoints import WorkflowCheckpoints
 
 try:
@@ -58,7 +59,7 @@ class ForgeCheckpointStorage(Adapter[WorkflowCheckpoints]):
         self, store: Store | None = None, *, allowed_checkpoint_types: Iterable[str] = ()
     ) -> None:
         self._forge_use(WorkflowCheckpoints, store)
-        self._allowed = frozenset(allowed_checkpoint_types)
+        self._allowed = frozenset(listed("allowed_checkpoint_types", allowed_checkpoint_types))
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
         """Stores a copy of a checkpoint; returns its id."""

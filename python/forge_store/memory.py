@@ -19,6 +19,7 @@ from typing import Any, Iterable, Mapping
 from . import _forge
 from ._session import MomentLike, Session
 from ._store import Store
+from ._values import listed
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ class Memory:
         If one has another version, ``Conflict`` is raised and nothing is written. If several processes
         expect the same version, one succeeds. ``message`` also makes a checkpoint.
         """
-        self._native.write(dict(puts), set(deletes), dict(expected or {}), message)
+        gone = set(listed("deletes", deletes))
+        self._native.write(dict(puts), gone, dict(expected or {}), message)
 
     def drop(self) -> bool:
         """Drops the memory; its name can be used again at once. Returns ``False`` if there was none.

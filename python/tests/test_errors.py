@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Callable
 
 import forge_store
 import pytest
-from forge_store import Session
+from forge_store import Session, Store
+from forge_store.memory import Memory
+from forge_store.systems import Run
 
 
 def test_the_tree_mirrors_the_kinds_of_errors() -> None:
@@ -39,6 +42,30 @@ def test_messages_say_what_to_do_next(session: Session) -> None:
     with pytest.raises(forge_store.Invalid):
         session.note("x", id="a\nb")
     assert session.head.revision == 1
+
+
+def test_a_text_in_place_of_a_list_is_refused(store: Store, session: Session) -> None:
+    """Python takes a text as the list of its letters: `allow="kind:jwt"` let nearly all secrets
+    pass, because each letter was an exception."""
+    memory, run = Memory(store, "settings"), Run(store, "run-1")
+    memory.write({"theme": "dark"})
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("allow", lambda: forge_store.in_memory(allow="kind:jwt")),
+        ("allow", lambda: forge_store.open(store.path, allow="kind:jwt")),
+        ("tags", lambda: session.hypothesis("h", tags="cache")),
+        ("tags", lambda: session.checkpoint("c", tags="before")),
+        ("tags", lambda: session.prune(tags="before")),
+        ("on", lambda: session.belief("b", on="B1")),
+        ("evidence", lambda: session.belief("b", evidence="E1")),
+        ("blocking", lambda: session.gap("g", blocking="H1")),
+        ("kinds", lambda: store.search("word", kinds="note")),
+        ("deletes", lambda: memory.write(deletes="theme")),
+        ("steps", lambda: run.get_multiple_outputs("item", "step")),
+    ]
+    for name, call in calls:
+        with pytest.raises(TypeError, match=f"{name} is a list, and not one text"):
+            call()
+    assert not session.log() and memory.get("theme")
 
 
 def test_a_store_that_is_no_store_is_named(tmp_path: Path) -> None:

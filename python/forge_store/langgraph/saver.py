@@ -36,7 +36,7 @@ from .. import Conflict, Invalid, Shards, Store, in_memory
 from .. import open as open_store
 from .._closing import Closing
 from .._forge import Graphs
-from .._values import refusal
+from .._values import listed, refusal
 from . import lease
 
 #: The field of metadata that names the channels whose state is made from the writes of tasks.
@@ -290,9 +290,9 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Drops the checkpoints of these runs and their writes, in all threads."""
-        _refuse_text("run_ids", run_ids)
+        runs = [str(run) for run in listed("run_ids", run_ids)]
         for store in self._stores():
-            Graphs(store.native).delete_for_runs([str(run) for run in run_ids])
+            Graphs(store.native).delete_for_runs(runs)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies a thread with everything in it."""
@@ -306,10 +306,10 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
 
         Channels whose state is made from the writes of tasks keep it.
         """
-        _refuse_text("thread_ids", thread_ids)
+        threads = [str(thread) for thread in listed("thread_ids", thread_ids)]
         if strategy not in ("keep_latest", "delete"):
             raise ValueError(f"strategy={strategy!r} is unknown: use 'keep_latest' or 'delete'")
-        for thread in map(str, thread_ids):
+        for thread in threads:
             self._graphs_of(thread).prune([thread], strategy)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
@@ -528,8 +528,3 @@ def _config(thread: Any, namespace: str, checkpoint_id: str) -> RunnableConfig:
 def _version(version: Any) -> str:
     """Returns a version as text that tells numbers from text."""
     return f"'{version}" if isinstance(version, str) else repr(version)
-
-
-def _refuse_text(name: str, value: Any) -> None:
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"{name} is a list of ids, and {value!r} is one id: write [{value!r}]")

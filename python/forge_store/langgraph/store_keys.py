@@ -18,6 +18,8 @@ Address = tuple[tuple[str, ...], str]
 
 def prefix_of(kind: str, namespace: Iterable[str]) -> str:
     """What the keys of this kind in a namespace begin with."""
+    if isinstance(namespace, str):
+        raise InvalidNamespaceError(f"the namespace {namespace!r} is a text; give a tuple of texts")
     for label in namespace:
         if not isinstance(label, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             what = f"the label {label!r} of the namespace {namespace} is a {type(label).__name__}"

@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterable, Mapping
 
 from .. import _forge
 from .._store import Store
-from .._values import refusal
+from .._values import listed, refusal
 from .importer import ImportedRows, PassedOver, import_progress_rows, import_run_rows
 
 __all__ = ["ImportedRows", "PassedOver", "Program", "Progress", "Run", "Thread"]
@@ -63,7 +63,7 @@ class Run:
         self, item: str | int, steps: Iterable[str | int]
     ) -> dict[str, str | None]:
         """The outputs of several steps, ``None`` for one that is not finished."""
-        names = [str(step) for step in steps]
+        names = [str(step) for step in listed("steps", steps)]
         return dict(zip(names, self._native.outputs(str(item), names)))
 
     def get_all_outputs(self, item: str | int) -> dict[str, str]:

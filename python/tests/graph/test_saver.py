@@ -192,7 +192,7 @@ def test_an_error_of_the_serialiser_passes_through(saver: ForgeSaver) -> None:
 
 
 def test_one_text_is_no_list_of_ids(saver: ForgeSaver) -> None:
-    with pytest.raises(TypeError, match=r"write \['t'\]"):
+    with pytest.raises(TypeError, match=r"write thread_ids=\[\.\.\.\]"):
         saver.prune("t")
     with pytest.raises(TypeError):
         saver.delete_for_runs("r")

@@ -201,4 +201,7 @@ def test_a_label_that_is_no_text_is_refused(store: Store) -> None:
     for op in (GetOp(wrong, "tea"), PutOp(wrong, "tea", {"kind": "green"}), SearchOp(wrong)):
         with pytest.raises(InvalidNamespaceError, match="label 42 of the namespace"):
             memories.batch([PutOp(("users",), "tea", {"kind": "black"}), op])
+    text: Any = "users"
+    with pytest.raises(InvalidNamespaceError, match="the namespace 'users' is a text"):
+        memories.put(text, "tea", {"kind": "black"})
     assert memories.search(()) == []
