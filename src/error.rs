@@ -88,6 +88,12 @@ pub enum Error {
         /// The name of the session.
         session: String,
     },
+    /// No operation of the session can be undone.
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    /// The last operation of the session was not an undo.
+    #[error("there is nothing to do again: the last thing done was not an undo")]
+    NothingToRedo,
     /// The request is not valid.
     #[error("{0}")]
     Invalid(String),
@@ -354,6 +360,8 @@ impl Error {
             | Self::TextRemoved { .. }
             | Self::NothingAt { .. }
             | Self::EmptySession { .. }
+            | Self::NothingToUndo
+            | Self::NothingToRedo
             | Self::NoStore { .. } => ErrorKind::NotFound,
             Self::Ambiguous { .. }
             | Self::Invalid(_)

@@ -97,6 +97,7 @@ fn hint(error: &Error) -> String {
         }
         Error::Ambiguous { .. } => "write more of the id",
         Error::EmptySession { .. } => "record something first, such as session.note('...')",
+        Error::NothingToUndo | Error::NothingToRedo => "session.operations() lists what was done",
         Error::NoStore { .. } => "open it with create=True to make one",
         Error::StoreExists { .. } => "open it without create=True",
         Error::Duplicate { kind: "branch", .. } => "switch to it, or choose another name",

@@ -22,7 +22,7 @@ def test_the_tree_mirrors_the_kinds_of_errors() -> None:
     assert issubclass(forge_store.Invalid, ValueError)
 
 
-def test_messages_say_what_to_do_next(session: Session) -> None:
+def test_messages_say_what_to_do_next(store: Store, session: Session) -> None:
     session.note("one", id="N1")
     with pytest.raises(forge_store.NotFound) as missing:
         session.update("H9", description="x")
@@ -41,6 +41,10 @@ def test_messages_say_what_to_do_next(session: Session) -> None:
         session.at("nothing-of-the-kind")
     with pytest.raises(forge_store.Invalid):
         session.note("x", id="a\nb")
+    with pytest.raises(forge_store.NotFound, match="the last thing done was not an undo; session"):
+        session.redo()
+    with pytest.raises(forge_store.NotFound, match="there is nothing to undo; session.operations"):
+        store.session("empty").undo()
     assert session.head.revision == 1
 
 

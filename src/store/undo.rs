@@ -182,7 +182,7 @@ impl Session {
         };
         let row = match found {
             Ok(row) => row,
-            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(Error::NothingToUndo | Error::NothingToRedo) => return Ok(None),
             Err(error) => return Err(error),
         };
         let undone = row.takes_back.filter(|_| redo);
@@ -210,9 +210,10 @@ impl Session {
     /// undone.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none; [`Error::Ambiguous`] if several ids begin with
-    /// `operation`; [`Error::Conflict`] if it was undone already, if what it changed was changed
-    /// again later, or if what it hid was swept.
+    /// [`Error::NotFound`] if there is none with this id; [`Error::NothingToUndo`] if there is none
+    /// at all; [`Error::Ambiguous`] if several ids begin with `operation`; [`Error::Conflict`] if
+    /// it was undone already, if what it changed was changed again later, or if what it hid was
+    /// swept.
     pub fn undo(&self, act: &WriteContext, operation: Option<&str>) -> Result<UndoReport> {
         self.take_back(act, UndoDirection::Undo, operation)
     }
@@ -221,7 +222,7 @@ impl Session {
     /// [`OperationAuthor::Asked`] was neither pulled from others, nor a purge, nor without effect.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no undo to redo, [`Error::Conflict`] as for
+    /// [`Error::NothingToRedo`] if there is no undo to redo, [`Error::Conflict`] as for
     /// [`Session::undo`].
     pub fn redo(&self, act: &WriteContext) -> Result<UndoReport> {
         self.take_back(act, UndoDirection::Redo, None)
@@ -307,7 +308,7 @@ fn undoable<'a>(
                 && !row.effects.is_empty()
                 && !row.effects.iter().any(is_final)
         })
-        .ok_or_else(|| Error::not_found("operation", "to undo"))
+        .ok_or(Error::NothingToUndo)
 }
 
 /// Returns the operation that a redo brought back into force; `None` if this row is no redo.
@@ -338,7 +339,7 @@ fn redoable<'a>(
             return Ok(row);
         }
     }
-    Err(Error::not_found("undo", "to undo"))
+    Err(Error::NothingToRedo)
 }
 
 /// Returns the operation that last applied the effects of `target`: `target` itself, or its last

@@ -20,10 +20,8 @@ impl Verb for UndoArgs {
     type Report = OperationUndoReport;
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
-        let undone =
-            writing.session.undo(&writing.write_context, self.operation.as_deref()).map_err(
-                |error| undo_error(error, self.operation.is_none(), "there is nothing to undo"),
-            )?;
+        let undone = writing.session.undo(&writing.write_context, self.operation.as_deref());
+        let undone = undone.map_err(undo_error)?;
         OperationUndoReport::new("Undid", &writing.session, undone)
     }
 }
@@ -37,20 +35,18 @@ impl Verb for RedoArgs {
     type Report = OperationUndoReport;
 
     fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
-        let nothing = "there is nothing to do again: the last thing done was not an undo";
-        let undone = writing.session.redo(&writing.write_context);
-        let undone = undone.map_err(|error| undo_error(error, true, nothing))?;
+        let undone = writing.session.redo(&writing.write_context).map_err(undo_error)?;
         OperationUndoReport::new("Did again", &writing.session, undone)
     }
 }
 
-/// Adds a hint to the error of an operation that was not found. If no operation was named, the
-/// message of the error becomes `message`.
-fn undo_error(error: Error, is_unnamed: bool, message: &str) -> CommandError {
+/// Adds a hint to the error of an operation that was not found.
+fn undo_error(error: Error) -> CommandError {
     let hint = "'forge log --operations' names what was done";
     match error {
-        Error::NotFound { .. } if is_unnamed => CommandError::not_found(message).hinted(hint),
-        error @ Error::NotFound { .. } => CommandError::from(error).hinted(hint),
+        Error::NotFound { .. } | Error::NothingToUndo | Error::NothingToRedo => {
+            CommandError::from(error).hinted(hint)
+        }
         other => other.into(),
     }
 }

@@ -181,12 +181,12 @@ impl Doing<'_> {
             }
             Step::Undo => match self.session.undo(&act, None) {
                 Ok(_) => self.naive.undo(now),
-                Err(Error::NotFound { .. }) => assert!(!self.naive.can_undo(), "undo lost"),
+                Err(Error::NothingToUndo) => assert!(!self.naive.can_undo(), "undo lost"),
                 Err(error) => panic!("{error}"),
             },
             Step::Redo => match self.session.redo(&act) {
                 Ok(_) => self.naive.redo(now),
-                Err(Error::NotFound { .. }) => assert!(!self.naive.can_redo(), "redo lost"),
+                Err(Error::NothingToRedo) => assert!(!self.naive.can_redo(), "redo lost"),
                 // A refused redo changes nothing, and the same operation would be redone next.
                 Err(Error::Conflict(why)) => {
                     assert!(self.naive.redo_folds_what_is_named(), "{why}");
