@@ -206,7 +206,8 @@ def open(
 
     With ``create`` it is made if there is none: ``encrypted`` if that is asked for, and sealed,
     unless ``sealed`` is false. In a database it is sealed only if ``sealed`` is true, because all
-    that write to a sealed store need its key. Keys are in forge's keyring.
+    that write to a sealed store need its key. Keys are in forge's keyring. An existing store that
+    is not encrypted or sealed is refused, if that is asked for.
 
     Secrets of known forms are removed from everything that is written, unless ``redact`` is false;
     ``allow`` names exceptions (a text, or ``kind:NAME``). The settings of the command ``forge`` are

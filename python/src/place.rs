@@ -50,6 +50,10 @@ pub(crate) fn store_folder(
     if let Some(path) = named {
         let inside = path.join(STORE_FOLDER);
         let path = if inside.is_dir() { inward(inside)? } else { path };
+        if path.is_file() {
+            let what = format!("'{}' is not a directory", path.display());
+            return Err(PlaceError::Refused(what, "a store is a directory; name another path"));
+        }
         return Ok(StoreFolder { path, is_named: true });
     }
     Ok(StoreFolder { path: nearest_folder(create)?, is_named: false })

@@ -54,14 +54,16 @@ impl Store {
         let folder = place::store_folder(path, may_create);
         let folder = folder.map_err(|error| place_exception(py, error))?;
         check_database_named(py, &folder)?;
-        let keyring =
-            place::keyring().filter(|_| arguments.sealed.unwrap_or(true) || !arguments.create);
-        let options = arguments.options(py)?.keyring(keyring);
+        let options = arguments.options(py)?.keyring(place::keyring());
         let options = options.connector(folder.is_named.then(database::connector));
         let path = folder.path;
-        let opened = py.detach(|| match arguments.create {
-            true => forge_store::Store::open_or_create(&path, options.clone()),
-            false => forge_store::Store::open(&path, options.clone()),
+        let opened = py.detach(|| match forge_store::Store::open(&path, options.clone()) {
+            Err(Error::NoStore { .. }) if may_create => {
+                // Only a new store can be without seals. An existing one needs its key.
+                let keyring = place::keyring().filter(|_| arguments.sealed.unwrap_or(true));
+                forge_store::Store::open_or_create(&path, options.clone().keyring(keyring))
+            }
+            opened => opened,
         });
         let store = opened.map_err(|error| match error {
             Error::NoStore { path } => of_kind(
@@ -72,6 +74,7 @@ impl Store {
             ),
             other => exception(py, &other),
         })?;
+        arguments.check_protection(py, &store)?;
         let place = StorePlace::Folder(path);
         Ok(Self::wrap(StoreHandle::new(store, place, options, arguments.checkpoints)))
     }
@@ -388,6 +391,7 @@ impl Store {
     ) -> PyResult<Self> {
         let options = arguments.options(py)?.keyring(arguments.known_keyring());
         let store = place.open(py, &options)?;
+        arguments.check_protection(py, &store)?;
         Ok(Self::wrap(StoreHandle::new(store, place, options, arguments.checkpoints)))
     }
 
@@ -486,6 +490,23 @@ impl OpenArguments {
     pub(crate) fn options(&self, py: Python<'_>) -> PyResult<Options> {
         let options = options(py, self.redact, &self.allow, self.lock_timeout)?;
         Ok(options.read_only(self.read_only).encrypted(self.encrypted))
+    }
+
+    /// Refuses an existing store that was made without the protection which the caller wants.
+    fn check_protection(&self, py: Python<'_>, store: &forge_store::Store) -> PyResult<()> {
+        let missing = if self.encrypted && !store.is_encrypted() {
+            "encrypted"
+        } else if self.sealed == Some(true) && store.seal_status() == SealStatus::Unsealed {
+            "sealed"
+        } else {
+            return Ok(());
+        };
+        let what = format!("the store is not {missing}");
+        let next = format!(
+            "open it without {missing}=True, or move its sessions to a new store with \
+            export_bundle and import_bundle"
+        );
+        Err(invalid(py, &what, &next))
     }
 
     /// Returns the keyring for a new store in a database; `None` if the store is to have no seals.

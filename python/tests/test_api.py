@@ -347,6 +347,8 @@ def test_a_file_in_the_place_of_a_store_is_refused(
     monkeypatch.chdir(home / "project")
     with pytest.raises(forge_store.Invalid, match="is not a directory"):
         forge_store.open()
+    with pytest.raises(forge_store.Invalid, match="not a directory; a store is a directory"):
+        forge_store.open(home / "project/.forge", create=True)
     (home / "project/.forge").unlink()
     with forge_store.open() as store:
         assert store.path == str(home / ".forge")
@@ -361,6 +363,26 @@ def test_an_encrypted_store_needs_its_key(
     monkeypatch.setenv("FORGE_KEYRING", str(home / "elsewhere"))
     with pytest.raises(forge_store.Unkeyed, match="key import"):
         forge_store.open(path)
+
+
+def test_a_store_without_the_protection_that_is_asked_for_is_refused(path: Path) -> None:
+    """A program that asks for an encrypted store must not write plain text without knowing."""
+    forge_store.open(path, create=True, sealed=False).close()
+    with pytest.raises(forge_store.Invalid, match="not encrypted; open it without encrypted=True"):
+        forge_store.open(path, create=True, encrypted=True)
+    with pytest.raises(forge_store.Invalid, match="not sealed; open it without sealed=True"):
+        forge_store.open(path, sealed=True)
+    with forge_store.open(path, create=True, sealed=False) as store:
+        assert store.seals == "unsealed"
+
+
+def test_a_sealed_store_is_written_also_by_a_program_that_would_make_one_without_seals(
+    path: Path,
+) -> None:
+    forge_store.open(path, create=True).close()
+    with forge_store.open(path, create=True, sealed=False) as store:
+        assert store.seals == "sealed"
+        assert store.session("s").note("its key is on this machine").id == "N1"
 
 
 def test_warnings_and_automatic_checkpoints_can_be_switched_off(path: Path) -> None:
