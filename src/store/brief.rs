@@ -13,7 +13,7 @@ use super::state::StateAt;
 use crate::engine::fact::SourcedFact;
 use crate::error::Result;
 use crate::model::claim::VocabularyWord;
-use crate::model::{Checkpoint, Kind, Timestamp};
+use crate::model::{Checkpoint, Kind, SessionKind, Timestamp};
 use brief_line::{cut, cut_to, line};
 use claim_lines::last_claims;
 use fact_lines::{last_commands, last_refused, open_tasks};
@@ -99,8 +99,9 @@ impl StateAt {
         let beliefs = last(Kind::Belief, "beliefs")?;
         let evidence = last(Kind::Evidence, "evidence")?;
         let notes = last(Kind::Note, "notes")?;
+        let info = self.info()?;
         let mut brief = SessionBrief {
-            session: self.info()?.name,
+            session: info.name,
             branch: self.current_branch()?,
             at: self.time()?,
             checkpoint: self.checkpoint()?,
@@ -120,7 +121,7 @@ impl StateAt {
             omitted,
             ..SessionBrief::default()
         };
-        brief.next = next_steps(&brief, &hypotheses.settled_parents);
+        brief.next = next_steps(&brief, &hypotheses.settled_parents, info.kind);
         Ok(brief)
     }
 
@@ -157,7 +158,7 @@ impl SessionBrief {
     #[must_use]
     pub fn empty() -> Self {
         let mut brief = Self { branch: "main".to_owned(), ..Self::default() };
-        brief.next = next_steps(&brief, &[]);
+        brief.next = next_steps(&brief, &[], SessionKind::Debug);
         brief
     }
 
@@ -226,7 +227,11 @@ fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
 
 /// Returns suggested next steps, the most urgent first. `settled` has each confirmed hypothesis
 /// that has a parent, with that parent.
-fn next_steps(brief: &SessionBrief, settled: &[(String, String)]) -> Vec<String> {
+fn next_steps(
+    brief: &SessionBrief,
+    settled: &[(String, String)],
+    kind: SessionKind,
+) -> Vec<String> {
     let mut steps = Vec::new();
     let first = |list: &[BriefLine]| list.first().map(|line| line.id.clone());
     if let Some(gap) = brief.gaps.first().filter(|gap| gap.word == Some("critical")) {
@@ -253,7 +258,13 @@ fn next_steps(brief: &SessionBrief, settled: &[(String, String)]) -> Vec<String>
         }
         Some(line) => steps.push(format!("test the hypothesis {}", line.id)),
         None if brief.confirmed.is_empty() => {
-            steps.push("state a hypothesis: forge hypothesis add TEXT".to_owned());
+            // A brief has nothing of what is in other sessions, such as the items of a memory.
+            let step = if kind == SessionKind::Debug {
+                "state a hypothesis: forge hypothesis add TEXT"
+            } else {
+                "see everything in this session: forge at HEAD --full"
+            };
+            steps.push(step.to_owned());
         }
         None => {}
     }
@@ -340,6 +351,15 @@ mod tests {
         let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
         assert_eq!(brief.at, None);
         assert_eq!(brief.next, ["state a hypothesis: forge hypothesis add TEXT"]);
+    }
+
+    #[test]
+    fn the_brief_of_a_memory_says_how_to_see_its_items() {
+        let store = Store::in_memory().unwrap();
+        let new = NewSession { kind: SessionKind::Memory, ..NewSession::named("m") };
+        let session = store.create_session(&WriteContext::asked("x", at(0)), new).unwrap();
+        let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
+        assert_eq!(brief.next, ["see everything in this session: forge at HEAD --full"]);
     }
 
     #[test]

@@ -224,13 +224,13 @@ impl SessionLine {
             screen.plain(&format!("  last event: {}", screen.time(last)));
         }
         for (label, count, what) in [
-            ("claims", self.claims, "hypotheses, evidence, beliefs, gaps, notes"),
-            ("facts", self.facts, "commands, checks, edits, messages"),
+            ("claims", self.claims, " (hypotheses, evidence, beliefs, gaps, notes)"),
+            ("facts", self.facts, " (commands, checks, edits, messages)"),
             ("checkpoints", self.checkpoints, ""),
         ] {
-            let what = if what.is_empty() { what.to_owned() } else { format!(" ({what})") };
+            let what = if self.kind == SessionKind::Debug { what } else { "" };
             screen.put(Tone::Plain, &format!("  {label}: {count}"));
-            screen.dim(&what);
+            screen.dim(what);
         }
     }
 
