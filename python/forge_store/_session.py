@@ -574,18 +574,24 @@ class Session:
         nothing. ``progress`` is called with the seconds that it has taken so far. An exception
         from it, or Ctrl-C, ends only the wait; the work continues.
         """
-        policy: dict[str, Any] = {
+        amounts: dict[str, float] = {
             "last": last,
             "hourly": hourly,
             "daily": daily,
             "weekly": weekly,
+        }
+        for name, span in (("within", within), ("revisions", revisions)):
+            if span is not None:
+                amounts[name] = span.total_seconds()
+        for name, amount in amounts.items():
+            if amount < 0:
+                raise refusal(_forge.Invalid, f"'{name}' is less than 0", "give 0 or more")
+        policy: dict[str, Any] = {
+            **amounts,
             "tags": listed("tags", tags),
             "manual": manual,
             "significant": significant,
         }
-        for name, span in (("within", within), ("revisions", revisions)):
-            if span is not None:
-                policy[name] = span.total_seconds()
         return prune_plan_of(self._native.prune(policy, dry_run, progress))
 
 

@@ -202,6 +202,10 @@ def test_pruning_is_planned_done_and_undone(session: Session) -> None:
     for number in range(5):
         session.note(f"note {number}")
         session.checkpoint(f"checkpoint {number}")
+    with pytest.raises(forge_store.Invalid, match="'last' is less than 0"):
+        session.prune(last=-1, manual=False)
+    with pytest.raises(forge_store.Invalid, match="'within' is less than 0"):
+        session.prune(within=timedelta(hours=-1), manual=False)
     plan = session.prune(last=2, manual=False, dry_run=True)
     assert (len(plan.pruned), len(plan.kept), plan.operation) == (3, 2, None)
     assert len(session.checkpoints()) == 5
