@@ -96,7 +96,7 @@ class Store:
         """The debugging session with this name, which is created if there is none.
 
         With ``create=False`` a name, an id, the beginning of an id or an agent's own id finds a
-        session, or raises ``NotFound``. Without a name it is the current session, which the
+        session, also one of another kind such as a thread, or raises ``NotFound``. Without a name it is the current session, which the
         command ``forge`` uses too.
         """
         return Session(self, self._native.session(name, create))
