@@ -299,6 +299,8 @@ class Session:
 
     def add(self, kind: str, id: str | None = None, /, **fields: Any) -> Written:
         """Adds a claim of any kind with these fields, under this id or the next free one."""
+        if "description" in fields:
+            _refuse_empty("description", fields["description"])
         return written_of(self._native.add(kind, fields, id))
 
     def update(self, id: IdLike, /, **fields: Any) -> Written:
@@ -322,6 +324,7 @@ class Session:
 
     def fill(self, id: IdLike, resolution: str) -> Written:
         """Fills a gap with what was found out."""
+        _refuse_empty("resolution", resolution)
         return written_of(self._native.fill(id_of(id), resolution))
 
     def retract(self, id: IdLike) -> Written:
@@ -413,6 +416,7 @@ class Session:
         >>> session.checkpoint("before the change", tags=["before"]).tags
         ('before',)
         """
+        _refuse_empty("message", message)
         done = written_of(self._native.checkpoint(message, listed("tags", tags), at, data))
         if done.checkpoint is None:
             raise refusal(_forge.Internal, "no checkpoint was made", "report this bug in forge")
@@ -593,6 +597,12 @@ class Session:
             "significant": significant,
         }
         return prune_plan_of(self._native.prune(policy, dry_run, progress))
+
+
+def _refuse_empty(name: str, text: Any) -> None:
+    """Refuses an empty text, as the command does."""
+    if text is None or (isinstance(text, str) and not text.strip()):
+        raise refusal(_forge.Invalid, f"the {name} is empty", "give a text")
 
 
 def _place(conflict: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import forge_store
 import pytest
@@ -41,6 +41,14 @@ def test_messages_say_what_to_do_next(store: Store, session: Session) -> None:
         session.at("nothing-of-the-kind")
     with pytest.raises(forge_store.Invalid):
         session.note("x", id="a\nb")
+    nothing: Any = None
+    for empty in ("", " \n", nothing):
+        with pytest.raises(forge_store.Invalid, match="the description is empty; give a text"):
+            session.hypothesis(empty)
+        with pytest.raises(forge_store.Invalid, match="the resolution is empty"):
+            session.fill("G1", empty)
+        with pytest.raises(forge_store.Invalid, match="the message is empty"):
+            session.checkpoint(empty)
     with pytest.raises(forge_store.NotFound, match="the last thing done was not an undo; session"):
         session.redo()
     with pytest.raises(forge_store.NotFound, match="there is nothing to undo; session.operations"):
