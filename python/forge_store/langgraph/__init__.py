@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .saver import ForgeSaver, checkpointer
-from .store import ForgeStore
-from .tool_calls import answered, repair
+from .._framework import missing
+
+try:
+    from .saver import ForgeSaver, checkpointer
+    from .store import ForgeStore
+    from .tool_calls import answered, repair
+except ImportError as error:
+    raise missing("langgraph", error) from error
 
 if TYPE_CHECKING:
     from .middleware import RepairToolCalls
