@@ -66,7 +66,14 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         }
         cause = inner.source();
     }
-    of_kind(py, error.kind(), &message, &hint)
+    match error {
+        // Most of these messages end with what to do.
+        Error::Invalid(_) | Error::Conflict(_) => {
+            let (what, next) = message.rsplit_once(": ").unwrap_or((&message, &hint));
+            of_kind(py, error.kind(), what, next)
+        }
+        other => of_kind(py, other.kind(), &message, &hint),
+    }
 }
 
 /// Makes an exception of this kind. `what` is wrong, and `next` says what to do about it.

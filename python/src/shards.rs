@@ -3,11 +3,11 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
 
 use crate::database::{DatabaseConnections, NAME_A_DATABASE, open_exception, place_in_database};
-use crate::error::{invalid, of_kind};
+use crate::error::invalid;
 use crate::handle::StorePlace;
 use crate::store::{OpenArguments, Store};
 use forge_postgres::Shards as DatabaseShards;
-use forge_store::error::{Error, ErrorKind};
+use forge_store::error::Error;
 use forge_store::store::database::{shard_name, shard_of};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -51,14 +51,7 @@ impl Shards {
             }
             None => DatabaseShards::open(address, &name, environment, options),
         });
-        let opened = opened.map_err(|error| match error {
-            // These messages end with what to do.
-            Error::Conflict(what) => {
-                let (what, next) = what.rsplit_once(": ").unwrap_or((&what, "read it again"));
-                of_kind(py, ErrorKind::Conflict, what, next)
-            }
-            other => open_exception(py, &other),
-        })?;
+        let opened = opened.map_err(|error| open_exception(py, &error))?;
         let count = opened.count();
         Ok(Self { connections: Arc::new(connections), name, count, arguments })
     }

@@ -29,8 +29,9 @@ def test_messages_say_what_to_do_next(store: Store, session: Session) -> None:
     assert "; " in str(missing.value) and missing.value.hint
     with pytest.raises(forge_store.Invalid, match="another id"):
         session.note("again", id="N1")
-    with pytest.raises(forge_store.Invalid):
+    with pytest.raises(forge_store.Invalid, match="is 2.0; use a number from 0 to 1$") as wrong:
         session.hypothesis("h", confidence=2.0)
+    assert wrong.value.hint == "use a number from 0 to 1"
     with pytest.raises(forge_store.Invalid):
         session.hypothesis("h", status="maybe")
     with pytest.raises(forge_store.Invalid):

@@ -170,10 +170,9 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
             if written is not None:
                 break
             if not needed:
-                raise Conflict(
-                    f"another checkpoint follows '{parent}' in thread '{thread}' already; read the "
-                    "latest one and go on from there, or use on_fork='branch'"
-                )
+                what = f"another checkpoint follows '{parent}' in thread '{thread}' already"
+                next = "read the latest one and go on from there, or use on_fork='branch'"
+                raise refusal(Conflict, what, next)
             given.update((name, self._dumps_channel(name, values[name])) for name in needed)
         self._seen.note(thread, namespace, checkpoint)
         return _config(_wanted(config)["thread_id"], namespace, checkpoint["id"])

@@ -73,9 +73,9 @@ def test_a_text_that_no_store_can_hold_is_refused(saver: ForgeSaver) -> None:
 
 def test_a_value_that_is_too_large_is_refused(saver: ForgeSaver) -> None:
     large = b"x" * (64 << 20)
-    with pytest.raises(forge_store.Invalid, match="too large: divide it"):
+    with pytest.raises(forge_store.Invalid, match="too large; divide it"):
         put(saver, "1", {"c": large})
-    with pytest.raises(forge_store.Invalid, match="too large: divide it"):
+    with pytest.raises(forge_store.Invalid, match="too large; divide it"):
         saver.put_writes(config(step="1"), [("c", large)], "a")
     assert [*saver.list(None)] == []
 
