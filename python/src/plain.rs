@@ -220,7 +220,8 @@ fn value_from(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<V
         Err(invalid(py, &format!("the field '{field}' {what}"), next))
     };
     if depth > MAX_DEPTH {
-        return refuse("is nested too deeply");
+        let what = format!("the field '{field}' is nested more than {MAX_DEPTH} deep");
+        return Err(invalid(py, &what, "make it flatter, or give its JSON text"));
     }
     if let Some(known) = scalar_from(value, refuse)? {
         return Ok(known);

@@ -42,6 +42,10 @@ def test_messages_say_what_to_do_next(store: Store, session: Session) -> None:
         session.at("nothing-of-the-kind")
     with pytest.raises(forge_store.Invalid):
         session.note("x", id="a\nb")
+    deep: Any = []
+    deep.append(deep)
+    with pytest.raises(forge_store.Invalid, match="'found' is nested more than 100 deep; make it"):
+        session.command("make", found=deep)
     nothing: Any = None
     for empty in ("", " \n", nothing):
         with pytest.raises(forge_store.Invalid, match="the description is empty; give a text"):
