@@ -454,6 +454,9 @@ class Session:
         if isinstance(moment, datetime):
             return Moment(self, self._native.at_time(moment))
         if isinstance(moment, int):
+            if moment < 0:
+                what = f"{moment} is no number of a revision or checkpoint"
+                raise refusal(_forge.Invalid, what, "count back from the last with 'HEAD~1'")
             return Moment(self, self._native.at_number(moment))
         return Moment(self, self._native.at(moment))
 

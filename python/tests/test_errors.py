@@ -40,6 +40,8 @@ def test_messages_say_what_to_do_next(store: Store, session: Session) -> None:
         session.evidence("e", "H9", 0.5)
     with pytest.raises(forge_store.NotFound):
         session.at("nothing-of-the-kind")
+    with pytest.raises(forge_store.Invalid, match="-1 is no number .*; count back .* 'HEAD~1'"):
+        session.at(-1)
     with pytest.raises(forge_store.Invalid):
         session.note("x", id="a\nb")
     deep: Any = []
