@@ -9,6 +9,7 @@ use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::agent_process::{self, AgentProcess};
 use crate::id_match::{match_id, nearest_hint, nearest_names};
 use crate::output::time::local;
+use crate::report::session::OTHER_SESSIONS;
 use crate::text::count_text;
 use forge_agents::hook::HookAgent;
 use forge_store::error::Error;
@@ -204,8 +205,14 @@ pub fn choose_session(
         return Ok(session);
     }
     match need {
-        SessionNeed::Existing => Err(CommandError::not_found("this store has no session yet")
-            .hinted("the first thing you record begins one; 'forge session new NAME' too")),
+        SessionNeed::Existing if store.sessions()?.is_empty() => {
+            Err(CommandError::not_found("this store has no session yet")
+                .hinted("the first thing you record begins one; 'forge session new NAME' too"))
+        }
+        SessionNeed::Existing => {
+            Err(CommandError::not_found("this store has no debugging session yet")
+                .hinted(OTHER_SESSIONS))
+        }
         SessionNeed::OrNew => first_session(context, store),
     }
 }

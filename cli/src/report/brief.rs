@@ -230,7 +230,7 @@ impl Report for BriefReport {
         if self.session.is_some() {
             self.screen.print_header(screen);
         } else {
-            screen.plain("No session has been begun yet.");
+            screen.plain("No debugging session has been begun yet.");
         }
         print_lists(&self.screen.brief, screen);
     }

@@ -65,6 +65,10 @@ pub struct ImportedSource {
     pub bytes: u64,
 }
 
+/// What to do if a store has sessions, but no debugging session.
+pub const OTHER_SESSIONS: &str =
+    "'forge session list --all' lists the others, and '--session NAME' chooses one";
+
 impl From<SessionSummary> for SessionLine {
     fn from(session: SessionSummary) -> Self {
         let sources = session.sources.into_iter();

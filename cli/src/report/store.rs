@@ -2,7 +2,7 @@
 
 use super::entity_write::MadeCheckpoint;
 use super::remote::{FailedExchange, UnpushedLine};
-use super::session::SessionLine;
+use super::session::{OTHER_SESSIONS, SessionLine};
 use crate::output::{Report, Screen, Tone};
 use crate::report::import::FoundTranscript;
 use crate::text::count_text;
@@ -120,6 +120,10 @@ impl Report for StatusReport {
         self.unpushed.iter().for_each(|line| line.print(screen));
         self.failed_exchanges.iter().for_each(|one| one.print(screen));
         let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
+            if self.sessions > 0 {
+                screen.plain("No debugging session has been begun yet.");
+                return screen.dim(&format!("{OTHER_SESSIONS}."));
+            }
             screen.plain("No session has been begun yet.");
             return screen.dim("'forge session new NAME' or the first thing you record does.");
         };

@@ -120,7 +120,7 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     assert_snapshot!(environment.forge(["brief"]), @r"
-    No session has been begun yet.
+    No debugging session has been begun yet.
     Next           state a hypothesis: forge hypothesis add TEXT
     ");
     let environment = example_session();

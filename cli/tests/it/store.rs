@@ -70,6 +70,25 @@ fn status_shows_store_session_and_branch() {
     assert_snapshot!(json, @r#"{"branch":"main","head":1,"last_checkpoint":{"id":"<id1>","message":"here","sequence":2,"tags":["t"],"time":"2026-02-01T12:00:04Z","trigger":"manual"},"schema":"forge.status/1","session":"project","sessions":1,"summary":{"agent":null,"agent_session":null,"branch":"main","branches":1,"checkpoints":1,"claims":1,"current":true,"facts":0,"first_event":"2026-02-01T12:00:03Z","id":"<id2>","kind":"debug","last_checkpoint":"2026-02-01T12:00:04Z","last_event":"2026-02-01T12:00:04Z","last_sequence":2,"name":"project","schedule_seconds":null,"sources":[],"started_at":"2026-02-01T12:00:03Z"},"tail_bytes":null}"#);
 }
 
+/// A store of an agent framework or a workflow may have no debugging session at all.
+#[test]
+fn a_store_without_a_debugging_session_says_where_the_others_are() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["run", "start", "--run", "nightly"]).success();
+    assert_snapshot!(environment.forge(["status"]), @r"
+    Store $ROOT/project/.forge (1 session)
+    No debugging session has been begun yet.
+    'forge session list --all' lists the others, and '--session NAME' chooses one.
+    ");
+    assert_snapshot!(environment.forge(["session", "show"]), @r"
+    [stderr]
+    error: this store has no debugging session yet
+    hint: 'forge session list --all' lists the others, and '--session NAME' chooses one
+    [exit 3]
+    ");
+}
+
 #[test]
 fn sessions_are_created_listed_and_chosen() {
     let environment = Environment::new();
