@@ -3,6 +3,7 @@
 use super::diff::{print_change, readable};
 use super::moment::{CheckpointJson, trigger_word};
 use crate::output::{Report, Screen, Tone};
+use crate::text::name_list;
 use forge_store::diff::{TypedChange, summary};
 use forge_store::model::Key;
 use forge_store::store::{LogEntry, OperationSummary};
