@@ -10,12 +10,12 @@ use forge_agents::{begun_codex_session, begun_gemini_session};
 use memchr::memmem::Finder;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, Write as _};
 use std::ops::Range;
 use std::path::Path;
 
 /// The number of bytes of a file that are read at once.
-const PART_BYTES: u64 = 4 << 20;
+const PART_BYTES: usize = 4 << 20;
 
 /// The lines of one of several sessions in a file.
 #[derive(Default)]
@@ -131,33 +131,19 @@ fn has_several(file: &File, dialect: TranscriptDialect) -> io::Result<bool> {
 /// Calls a function with the number, offset and bytes of each line of a file, until the function
 /// returns false.
 fn for_each_line(file: &File, mut call: impl FnMut(u64, u64, &[u8]) -> bool) -> io::Result<()> {
+    let mut reader = BufReader::with_capacity(PART_BYTES, file);
+    reader.rewind()?;
     let (mut number, mut offset) = (0, 0);
-    let mut buffer = Vec::new();
-    loop {
-        let part = read_at(file, offset + buffer.len() as u64, PART_BYTES)?;
-        let ended = part.is_empty();
-        // Only the new bytes can contain the next line break.
-        let mut searched = buffer.len();
-        buffer.extend_from_slice(&part);
-        let mut from = 0;
-        while let Some(length) = memchr::memchr(b'\n', buffer.get(searched..).unwrap_or_default()) {
-            let end = searched + length + 1;
-            number += 1;
-            let line = buffer.get(from..end).unwrap_or_default();
-            if !call(number, offset + from as u64, line) {
-                return Ok(());
-            }
-            (from, searched) = (end, end);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        number += 1;
+        if !call(number, offset, &line) {
+            break;
         }
-        buffer.drain(..from);
-        offset += from as u64;
-        if ended {
-            if !buffer.is_empty() {
-                call(number + 1, offset, &buffer);
-            }
-            return Ok(());
-        }
+        offset += line.len() as u64;
+        line.clear();
     }
+    Ok(())
 }
 
 /// The sessions that the lines of a file name.
