@@ -102,7 +102,7 @@ pub mod store;
 pub mod story;
 
 #[doc(inline)]
-pub use backend::plain_file;
+pub use backend::{plain_file, store_place};
 #[doc(inline)]
 pub use error::{Error, ErrorKind, Result};
 #[doc(inline)]

@@ -8,6 +8,7 @@ use crate::error::{CommandError, CommandErrorKind, EXIT_OK, EXIT_UNKEYED};
 use crate::output::{OutputOptions, OutputSink};
 use chrono::{DateTime, Local};
 use forge_store::model::{Timestamp, time_grammar};
+use forge_store::store_place;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -176,8 +177,8 @@ impl Context {
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
         match (&self.global.store, start) {
             (Some(path), _) if !path.as_os_str().is_empty() => self.absolute(path),
-            (_, Some(start)) => self.absolute(start).join(discovery::STORE_DIRECTORY),
-            (_, None) => discovery::new_store_path(&self.cwd),
+            (_, Some(start)) => self.absolute(start).join(store_place::STORE_FOLDER),
+            (_, None) => store_place::new_store_path(&self.cwd),
         }
     }
 

@@ -7,12 +7,9 @@
 use crate::config::trust;
 use crate::context::Environment;
 use crate::error::CommandError;
-use forge_store::plain_file;
-use std::path::{Component, Path, PathBuf};
+use forge_store::store_place::{STORE_FOLDER, UnlistedWorktree, candidates, outward_target};
+use std::path::{Path, PathBuf};
 use std::{fs, io};
-
-/// The name of the directory of a store.
-pub const STORE_DIRECTORY: &str = ".forge";
 
 /// Finds the store for this directory.
 ///
@@ -21,8 +18,10 @@ pub const STORE_DIRECTORY: &str = ".forge";
 /// Not found if there is no `.forge` in the directory or above; invalid if `.forge` is not a
 /// directory, or is a link out of the project.
 pub fn find_store(start: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
-    for step in AncestorDirectories::starting_at(start) {
-        let candidate = step?.join(STORE_DIRECTORY);
+    for candidate in candidates(start) {
+        let candidate = candidate.map_err(|error| {
+            CommandError::invalid(error.to_string()).hinted(UnlistedWorktree::HINT)
+        })?;
         check_link(&candidate, environment)?;
         match fs::metadata(&candidate) {
             Ok(found) if found.is_dir() => return Ok(candidate),
@@ -46,7 +45,7 @@ pub fn named_store(path: &Path, environment: &Environment) -> Result<PathBuf, Co
     let shown = path.display();
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => {
-            let inside = path.join(STORE_DIRECTORY);
+            let inside = path.join(STORE_FOLDER);
             check_link(&inside, environment)?;
             Ok(if inside.is_dir() { inside } else { path.to_owned() })
         }
@@ -59,45 +58,10 @@ pub fn named_store(path: &Path, environment: &Environment) -> Result<PathBuf, Co
     }
 }
 
-/// Returns the target of a store's folder if the folder is a link out of its project.
-pub fn outward_target(store: &Path) -> Option<PathBuf> {
-    fs::symlink_metadata(store).ok().filter(fs::Metadata::is_symlink)?;
-    let project = store.parent()?.canonicalize().ok()?;
-    let target = store.canonicalize().ok().or_else(|| {
-        // A target that does not exist yet could be created later.
-        let target = fs::read_link(store).ok()?;
-        Some(missing_target(&project, &target).unwrap_or(target))
-    })?;
-    (!target.starts_with(project)).then_some(target)
-}
-
-/// Resolves the target of a link in this folder, if some of the path does not exist. `None` if it
-/// leads to another link without a target.
-fn missing_target(folder: &Path, target: &Path) -> Option<PathBuf> {
-    let mut path = folder.to_owned();
-    for part in target.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                path.pop();
-            }
-            part => path.push(part),
-        }
-        if let Ok(existing) = path.canonicalize() {
-            path = existing;
-        } else if path.is_symlink() {
-            return None;
-        }
-    }
-    Some(path)
-}
-
 /// Returns the path and the target of the `.forge` for this directory, if it is a link out of its
 /// project.
 pub fn outward_link(start: &Path) -> Option<(PathBuf, PathBuf)> {
-    let mut places = AncestorDirectories::starting_at(start)
-        .flatten()
-        .map(|folder| folder.join(STORE_DIRECTORY));
+    let mut places = candidates(start).flatten();
     let store = places.find(|place| fs::symlink_metadata(place).is_ok())?;
     outward_target(&store).map(|target| (store, target))
 }
@@ -118,143 +82,15 @@ pub fn check_link(store: &Path, environment: &Environment) -> Result<(), Command
         .hinted("remove it, if it came with the project; 'forge config trust' allows it, '--store' names a store"))
 }
 
-/// Returns where `forge init` creates a store for the project that contains this directory: next to
-/// `.git` in a checkout (the main one), or else in this directory.
-pub fn new_store_path(start: &Path) -> PathBuf {
-    let top = start.ancestors().find(|directory| is_checkout_top(directory));
-    let main = top.and_then(|top| main_checkout(top).ok().flatten());
-    main.unwrap_or_else(|| top.unwrap_or(start).to_owned()).join(STORE_DIRECTORY)
-}
-
-/// Returns the linked worktrees of the repository that this directory is in, and its main checkout.
-///
-/// The repository's own directory contains a folder `worktrees/NAME` for each linked one, with the
-/// path of its `.git` in a file `gitdir` (gitrepository-layout).
-pub fn checkouts(start: &Path) -> Vec<PathBuf> {
-    let Some(top) = start.ancestors().find(|directory| is_checkout_top(directory)) else {
-        return Vec::new();
-    };
-    let Some(common) = common_directory(top) else { return vec![top.to_owned()] };
-    let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
-    let linked = linked.filter_map(|entry| {
-        let dot_git = entry.path().join(read_one_line(&entry.path().join("gitdir"))?.trim());
-        let checkout = dot_git.parent()?;
-        Some(fs::canonicalize(checkout).unwrap_or_else(|_| checkout.to_owned()))
-    });
-    linked.chain(checkout_around(&common)).collect()
-}
-
-/// Whether this directory is the top of a git checkout.
-pub fn is_checkout_top(directory: &Path) -> bool {
-    directory.join(".git").exists()
-}
-
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-/// Iterates over a directory and those above it; a linked worktree is replaced by its main
-/// checkout.
-struct AncestorDirectories {
-    next: Option<PathBuf>,
-    /// Whether the search already continued in the main checkout: a second time could be a cycle.
-    jumped: bool,
-}
-
-impl AncestorDirectories {
-    fn starting_at(start: &Path) -> Self {
-        Self { next: Some(start.to_owned()), jumped: false }
-    }
-}
-
-impl Iterator for AncestorDirectories {
-    type Item = Result<PathBuf, CommandError>;
-
-    fn next(&mut self) -> Option<Result<PathBuf, CommandError>> {
-        let mut here = self.next.take()?;
-        if !self.jumped {
-            match main_checkout(&here) {
-                Ok(None) => {}
-                Ok(Some(main)) => {
-                    self.jumped = true;
-                    here = main;
-                }
-                Err(error) => {
-                    self.next = here.parent().map(Path::to_owned);
-                    return Some(Err(error));
-                }
-            }
-        }
-        self.next = here.parent().map(Path::to_owned);
-        Some(Ok(here))
-    }
-}
-
-/// Returns the main checkout, if this directory is the top of one of its linked worktrees.
-///
-/// There `.git` is a file with `gitdir: DIR`; DIR contains a file `commondir` with the repository's
-/// own directory (gitrepository-layout). A submodule has the file `.git` but no `commondir`, and is
-/// a project of its own.
-///
-/// # Errors
-///
-/// Invalid if the repository does not list this worktree: what is recorded here would go into
-/// another project's store.
-fn main_checkout(directory: &Path) -> Result<Option<PathBuf>, CommandError> {
-    let dot_git = directory.join(".git");
-    if !fs::symlink_metadata(&dot_git).is_ok_and(|about| about.is_file()) {
-        return Ok(None);
-    }
-    let Some(common) = common_directory(directory) else { return Ok(None) };
-    if is_worktree_of(&common, &dot_git) {
-        return Ok(checkout_around(&common));
-    }
-    let (dot_git, common) = (dot_git.display(), common.display());
-    let text = format!("'{dot_git}' leads to '{common}', which has no worktree here");
-    Err(CommandError::invalid(text)
-        .hinted("if the worktree was moved, run 'git worktree repair'; otherwise remove the file"))
-}
-
-/// Whether the repository with this directory lists the worktree with this `.git` file. If so, the
-/// file names a folder in `worktrees` of the repository, and that folder names the file.
-fn is_worktree_of(common: &Path, dot_git: &Path) -> bool {
-    let known = || {
-        let top = dot_git.parent()?;
-        let own = top.join(read_one_line(dot_git)?.strip_prefix("gitdir:")?.trim());
-        let own = own.canonicalize().ok()?;
-        let back = own.join(read_one_line(&own.join("gitdir"))?.trim()).canonicalize().ok()?;
-        let is_there = own.parent() == Some(&*common.join("worktrees").canonicalize().ok()?);
-        Some(is_there && back == dot_git.canonicalize().ok()?)
-    };
-    known().unwrap_or(false)
-}
-
-/// Returns the directory that all checkouts of a repository share, from the top of one of them.
-fn common_directory(top: &Path) -> Option<PathBuf> {
-    let dot_git = top.join(".git");
-    if dot_git.is_dir() {
-        return Some(dot_git);
-    }
-    let own = top.join(read_one_line(&dot_git)?.strip_prefix("gitdir:")?.trim());
-    fs::canonicalize(own.join(read_one_line(&own.join("commondir"))?.trim())).ok()
-}
-
-/// Returns the main checkout for the directory that all checkouts share. A bare repository has
-/// none.
-fn checkout_around(common: &Path) -> Option<PathBuf> {
-    common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned)
-}
-
-/// Reads a file that should contain one short line; `None` if it cannot be read, is larger than
-/// 64 KiB or is not UTF-8.
-fn read_one_line(path: &Path) -> Option<String> {
-    plain_file::read_text(path, 64 << 10).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::CommandErrorKind;
+    use forge_store::store_place::{checkouts, new_store_path};
     use tempfile::TempDir;
 
     fn found(start: &Path) -> Result<PathBuf, CommandError> {

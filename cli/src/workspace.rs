@@ -4,7 +4,6 @@ use crate::args::value::{MomentArg, to_micros};
 use crate::config::key;
 use crate::context::Context;
 use crate::database;
-use crate::discovery::STORE_DIRECTORY;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::agent_process::{self, AgentProcess};
 use crate::id_match::{match_id, nearest_hint, nearest_names};
@@ -20,6 +19,7 @@ use forge_store::store::{
     APPLY_BYTES, CheckpointFilter, IDLE_TAIL_BYTES, NewSession, Options, ResolvedMoment,
     SealStatus, Session, StateAt, Store, WriteContext,
 };
+use forge_store::store_place::STORE_FOLDER;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -323,7 +323,7 @@ pub fn begin_session(
 /// Returns the name of the directory that contains `.forge`, or of the current directory if the
 /// store is not a folder of this name.
 fn project_name(context: &Context, store: &Store) -> String {
-    let beside = store.path().filter(|path| path.file_name().is_some_and(|n| n == STORE_DIRECTORY));
+    let beside = store.path().filter(|path| path.file_name().is_some_and(|n| n == STORE_FOLDER));
     let project = beside.and_then(|path| path.parent()).unwrap_or(&context.cwd);
     let name = project.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     session_name_of(&name, UNNAMED).to_owned()

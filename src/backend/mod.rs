@@ -22,6 +22,7 @@ mod row_layer;
 mod seal;
 pub(crate) mod sealed_index;
 pub mod spool;
+pub mod store_place;
 mod thread_turn;
 
 pub use cipher::{CIPHER_BYTES, Cipher};

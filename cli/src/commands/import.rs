@@ -19,8 +19,8 @@ use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_agents::{FileFormat, codex_rollouts, gemini_recordings};
-use forge_store::plain_file;
 use forge_store::store::Store;
+use forge_store::{plain_file, store_place};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use trajectory::import_trajectory;
@@ -481,8 +481,8 @@ pub fn found_transcripts(
 
 /// Adds the worktrees of the repositories whose tops are among these folders.
 fn with_worktrees(folders: BTreeSet<PathBuf>) -> Vec<PathBuf> {
-    let tops = folders.iter().filter(|folder| discovery::is_checkout_top(folder));
-    let checkouts: Vec<PathBuf> = tops.flat_map(|top| discovery::checkouts(top)).collect();
+    let tops = folders.iter().filter(|folder| store_place::is_checkout_top(folder));
+    let checkouts: Vec<PathBuf> = tops.flat_map(|top| store_place::checkouts(top)).collect();
     folders.into_iter().chain(checkouts).collect()
 }
 
@@ -494,7 +494,7 @@ fn claude_transcripts(
     context: &Context,
     store: &Store,
 ) -> std::io::Result<Vec<TranscriptFile>> {
-    let checkouts = folders.iter().flat_map(|folder| discovery::checkouts(folder));
+    let checkouts = folders.iter().flat_map(|folder| store_place::checkouts(folder));
     let checkouts: Vec<PathBuf> = checkouts.collect();
     let all: Vec<PathBuf> =
         folders.into_iter().chain(checkouts).collect::<BTreeSet<_>>().into_iter().collect();

@@ -15,6 +15,7 @@ use forge_store::error::Error;
 use forge_store::model::Timestamp;
 use forge_store::store::database::shard_name;
 use forge_store::store::{NewSession, Options, SealStatus, Store, StreamImportRequest};
+use forge_store::store_place;
 use std::io::{BufRead, Cursor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -185,7 +186,7 @@ impl InitArgs {
 
 /// Returns the store that commands in the project of a new store used before, if there is one.
 fn store_above(store: &Path, environment: &Environment) -> Option<String> {
-    let project = store.parent().filter(|_| store.ends_with(discovery::STORE_DIRECTORY))?;
+    let project = store.parent().filter(|_| store.ends_with(store_place::STORE_FOLDER))?;
     let project = project.canonicalize().ok()?;
     let above = discovery::find_store(project.parent()?, environment).ok()?;
     Store::id_in(&above).is_ok().then(|| above.display().to_string())
@@ -213,7 +214,7 @@ fn make_demo(directory: Option<&Path>, context: &Context) -> Result<InitReport, 
             made.map_err(failed)?.keep()
         }
     };
-    let path = project.join(discovery::STORE_DIRECTORY);
+    let path = project.join(store_place::STORE_FOLDER);
     let mut options = workspace::store_options(context, StoreAccess::Write);
     options.keyring = None;
     let store = Store::create(&path, options)?;

@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::discovery;
 use crate::error::CommandError;
 use forge_store::shell::quoted;
+use forge_store::store_place;
 use jsonc_parser::cst::CstInputValue;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -280,7 +281,7 @@ impl InstallTarget {
             }
             _ => quoted(&forge),
         };
-        let project = discovery::new_store_path(&context.cwd);
+        let project = store_place::new_store_path(&context.cwd);
         let project = project.parent().unwrap_or(&context.cwd);
         let project = match discovery::find_store(&context.cwd, &context.environment) {
             // A store that was created without a repository is in the project's folder.
