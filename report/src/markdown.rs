@@ -1,6 +1,6 @@
 //! The report as Markdown, for a pull request or a post-mortem.
 
-use crate::model::{HypothesisRow, LinePart, LostPart, ReportModel};
+use crate::model::{CompactionPart, HypothesisRow, LinePart, LostKnowledge, ReportModel};
 use crate::page_text::PageText;
 use crate::words::counted;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
@@ -208,10 +208,10 @@ impl Writer<'_, '_> {
 
     fn lost(&mut self) -> std::fmt::Result {
         let mut lines = Vec::new();
-        for one in &self.model.compactions {
-            let Some(lost) = one.lost.as_ref().filter(|lost| !lost.is_empty()) else { continue };
-            let at = self.model.zone.day_and_clock(one.at);
-            let label = |one: &LostPart| {
+        for CompactionPart { note, .. } in &self.model.compactions {
+            let Some(lost) = note.lost.as_ref().filter(|lost| !lost.is_empty()) else { continue };
+            let at = self.model.zone.day_and_clock(note.at);
+            let label = |one: &LostKnowledge<PageText>| {
                 let id = one.id.as_ref().map(|id| format!(" {}", code(id))).unwrap_or_default();
                 format!("{}{id} {}", one.kind, escaped(&one.text, 120)).trim_end().to_owned()
             };

@@ -90,7 +90,7 @@ impl<'m> ChartFrame<'m> {
     /// Returns the lines of compactions, and the rectangle that covers the part that is later.
     fn cover(&self, height: u32) -> Markup {
         html! {
-            @for one in self.model.compactions.iter().filter(|one| self.is_shown(one.at)) {
+            @for one in self.model.compactions.iter().map(|one| &one.note).filter(|one| self.is_shown(one.at)) {
                 g {
                     title { (self.zone().day_and_clock(one.at)) " context compacted" }
                     line class="compacted" x1=(self.place(one.at)) x2=(self.place(one.at)) y1=(TOP - 2) y2=(height) {}

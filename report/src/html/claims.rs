@@ -223,12 +223,13 @@ impl Page<'_> {
             .then(|| html! { @for one in compactions { (self.compaction(one)) } })
     }
 
-    fn compaction(&self, one: &CompactionPart) -> Markup {
+    fn compaction(&self, part: &CompactionPart) -> Markup {
+        let one = &part.note;
         let time = self.model.zone.day_and_clock(one.at);
         html! {
             article class="card edge-accent" {
                 p class="meta" {
-                    (self.linked(one.anchor, &html! { b { (time) } }))
+                    (self.linked(part.anchor, &html! { b { (time) } }))
                     @if let Some(tokens) = one.tokens { " · " (u64::try_from(tokens).map(super::grouped).unwrap_or_default()) " tokens" }
                     @if let Some(trigger) = &one.trigger { " · " (trigger) }
                 }

@@ -214,8 +214,8 @@ impl Page<'_> {
             .map(|(added, removed)| format!("+{} −{} lines", grouped(added), grouped(removed)));
         add(model.files.len(), None, "file changed", "files changed", note);
         add(model.outcome.commits.len(), None, "commit", "commits", None);
-        let lost: usize =
-            model.compactions.iter().filter_map(|one| one.lost.as_ref().map(Vec::len)).sum();
+        let lost = model.compactions.iter().filter_map(|one| one.note.lost.as_ref());
+        let lost: usize = lost.map(Vec::len).sum();
         let note = (lost > 0).then(|| format!("{} left out", counted(lost, "thing", "things")));
         add(model.compactions.len(), None, "compaction", "compactions", note);
         add(model.agents.len(), None, "sub-agent", "sub-agents", None);

@@ -268,59 +268,39 @@ pub struct TaskRow {
     pub is_done: bool,
 }
 
-/// A compaction of the agent's context, as the caller of this crate describes it.
+/// A compaction of the agent's context, as the caller of this crate describes it, or with texts for
+/// a page.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CompactionNote {
+pub struct CompactionNote<T = String> {
     pub at: Timestamp,
     /// The number of its checkpoint.
     pub sequence: u64,
     /// What caused it: `auto`, `manual`.
-    pub trigger: Option<String>,
+    pub trigger: Option<T>,
     /// How many tokens the context had.
     pub tokens: Option<i64>,
     /// How many things were known that the summary could mention.
     pub known: usize,
     /// What the summary left out; `None` if that cannot be known.
-    pub lost: Option<Vec<LostKnowledge>>,
+    pub lost: Option<Vec<LostKnowledge<T>>>,
     /// The agent's summary.
-    pub summary: Option<String>,
+    pub summary: Option<T>,
 }
 
 /// Something that a summary left out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LostKnowledge {
+pub struct LostKnowledge<T = String> {
     /// The sort of thing: `hypothesis`, `file`.
     pub kind: &'static str,
     /// The id, if it means something to a person. A file has its path here.
-    pub id: Option<String>,
+    pub id: Option<T>,
     /// What it says.
-    pub text: String,
-}
-
-/// Something that a summary left out, on a page.
-#[derive(Clone, Debug)]
-pub struct LostPart {
-    /// The sort of thing.
-    pub kind: &'static str,
-    /// The id, if it means something to a person. A file has its path here.
-    pub id: Option<PageText>,
-    /// What it says.
-    pub text: PageText,
+    pub text: T,
 }
 
 #[derive(Clone, Debug)]
 pub struct CompactionPart {
-    pub at: Timestamp,
-    /// What caused it.
-    pub trigger: Option<PageText>,
-    /// How many tokens the context had.
-    pub tokens: Option<i64>,
-    /// How many things were known.
-    pub known: usize,
-    /// What the summary left out; `None` if that cannot be known.
-    pub lost: Option<Vec<LostPart>>,
-    /// The agent's summary.
-    pub summary: Option<PageText>,
+    pub note: CompactionNote<PageText>,
     /// The number of its line in the story.
     pub anchor: Option<usize>,
 }

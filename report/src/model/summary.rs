@@ -3,7 +3,8 @@
 use super::fact_texts::FactTexts;
 use super::lines::LineAnchors;
 use super::{
-    CommitRow, CompactionNote, CompactionPart, FailingCheck, LinePart, Outcome, TaskRow, TurnPart,
+    CommitRow, CompactionNote, CompactionPart, FailingCheck, LinePart, LostKnowledge, Outcome,
+    TaskRow, TurnPart,
 };
 use crate::page_text::PageText;
 use forge_store::model::claim::{FactText, Inference, Task};
@@ -18,24 +19,25 @@ pub(super) fn compactions(
     anchors: &LineAnchors,
     shared: bool,
 ) -> Vec<CompactionPart> {
+    let lost = |lost: &LostKnowledge| LostKnowledge {
+        kind: lost.kind,
+        id: lost.id.as_deref().map(|id| texts.path(id)),
+        text: texts.clean(&lost.text),
+    };
     let part = |note: &CompactionNote| CompactionPart {
-        at: note.at,
-        trigger: note.trigger.as_deref().map(|trigger| texts.clean(trigger)),
-        tokens: note.tokens,
-        known: note.known,
-        lost: note.lost.as_ref().map(|lost| {
-            let part = |lost: &super::LostKnowledge| super::LostPart {
-                kind: lost.kind,
-                id: lost.id.as_deref().map(|id| texts.path(id)),
-                text: texts.clean(&lost.text),
-            };
-            lost.iter().map(part).collect()
-        }),
-        summary: note.summary.as_deref().filter(|_| !shared).map(|text| texts.clean(text)),
         anchor: anchors.sequences.get(&note.sequence).copied(),
+        note: CompactionNote {
+            at: note.at,
+            sequence: note.sequence,
+            trigger: note.trigger.as_deref().map(|trigger| texts.clean(trigger)),
+            tokens: note.tokens,
+            known: note.known,
+            lost: note.lost.as_ref().map(|all| all.iter().map(lost).collect()),
+            summary: note.summary.as_deref().filter(|_| !shared).map(|text| texts.clean(text)),
+        },
     };
     let mut parts: Vec<CompactionPart> = notes.iter().map(part).collect();
-    parts.sort_by_key(|part| part.at);
+    parts.sort_by_key(|part| part.note.at);
     parts
 }
 
