@@ -2,6 +2,7 @@
 
 use crate::error::{CommandError, CommandErrorKind};
 use forge_store::error::Error;
+pub use forge_store::model::text::count_text;
 use forge_store::model::text::{trim_cut_end, without_hidden};
 use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
@@ -190,11 +191,6 @@ pub fn shorten(text: &str, characters: usize) -> String {
 pub fn json_word(variant: impl Serialize) -> String {
     let word = serde_json::to_value(variant).unwrap_or_default();
     word.as_str().unwrap_or_default().to_owned()
-}
-
-/// Returns a count with its noun in the singular or plural: `1 session`, `2 sessions`.
-pub fn count_text(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Lists names on one line, at most 20 of them: `a, b and 1998 more`.

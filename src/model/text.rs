@@ -100,6 +100,12 @@ pub fn one_line(text: &str, chars: usize) -> String {
     format!("{}…", shown.trim_end_matches([' ', ',', ';', ':']))
 }
 
+/// Returns a count with its noun in the singular or plural: `1 session`, `2 sessions`.
+#[must_use]
+pub fn count_text(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Returns the beginning of a text that was cut there, without invisible characters at its end that
 /// belong to what follows: a joiner joins nothing there.
 #[must_use]

@@ -13,6 +13,7 @@ use crate::engine::refs::{UNFINISHED, session as session_refs};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{OperationEffect, OperationRow, Record, SessionRefs};
+use crate::model::text::count_text;
 use crate::model::{OperationAuthor, OperationId, SessionNumber, Timestamp};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashSet};
@@ -101,8 +102,8 @@ fn describe(effect: &OperationEffect) -> String {
         }
         OperationEffect::Purged { reason, places, .. } => {
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-            let found = if *places == 1 { "occurrence" } else { "occurrences" };
-            format!("permanently purged {places} {found} of secrets{why}")
+            let found = count_text(*places, "occurrence");
+            format!("permanently purged {found} of secrets{why}")
         }
     }
 }

@@ -8,6 +8,7 @@ use super::project_root::shown_text;
 use super::{DeliveredCommit, Story, StoryItem, StoryRef};
 use crate::error::{Error, Result};
 use crate::model::claim::{FactText, FieldValue};
+use crate::model::text::count_text;
 use crate::model::{Kind, Value};
 use crate::store::{BriefLine, SessionBrief, SourcedFact, StateAt, TextResolver};
 
@@ -61,12 +62,9 @@ impl Story {
 
     fn uncommitted_lines(&self) -> Vec<BriefLine> {
         let files = self.findings.uncommitted.iter();
-        let line = |file: &super::UncommittedFile| {
-            let edits = if file.edits == 1 { "edit" } else { "edits" };
-            BriefLine {
-                reason: Some(format!("{} {edits}", file.edits)),
-                ..BriefLine::new(Kind::Code, file.path.clone(), file.path.clone(), file.last)
-            }
+        let line = |file: &super::UncommittedFile| BriefLine {
+            reason: Some(count_text(file.edits, "edit")),
+            ..BriefLine::new(Kind::Code, file.path.clone(), file.path.clone(), file.last)
         };
         files.map(line).collect()
     }

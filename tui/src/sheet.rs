@@ -2,7 +2,7 @@
 
 use crate::answer::{SheetLine, SheetSection, TextSheet, WorkerFailure};
 use crate::theme::TextTone;
-use forge_store::model::text::{NewlineMode, sanitise};
+use forge_store::model::text::{NewlineMode, count_text, sanitise};
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -38,8 +38,7 @@ pub fn wrap_sheet(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
         if !part.title.is_empty() {
             let title = sanitise(&part.title, NewlineMode::Escape);
             let text = if part.folded {
-                let count = part.lines.len();
-                format!("▸ {title} ({count} {})", if count == 1 { "line" } else { "lines" })
+                format!("▸ {title} ({})", count_text(part.lines.len() as u64, "line"))
             } else {
                 title.into_owned()
             };
@@ -56,8 +55,7 @@ pub fn wrap_sheet(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
                 let later: usize = later.map(|part| part.lines.len()).sum();
                 let more = part.lines.len() - (place + 1) + later;
                 if more > 0 {
-                    let text =
-                        format!("and {more} more {}", if more == 1 { "line" } else { "lines" });
+                    let text = format!("and {}", count_text(more as u64, "more line"));
                     let parts = vec![(TextTone::Dim, text)];
                     lines.push(WrappedLine { section, heading: false, parts });
                 }

@@ -20,6 +20,7 @@ use crate::app::DisplayZone;
 use crate::effect::{MomentTarget, PageAnchor, PaneSlot, SheetOf, WorkerRequest};
 use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::error::{Error, ErrorKind, Result};
+use forge_store::model::text::count_text;
 use forge_store::model::{AutoTrigger, SessionKind};
 use forge_store::store::remote::KnownRemote;
 use forge_store::store::{
@@ -28,7 +29,7 @@ use forge_store::store::{
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::sync::mpsc::{Receiver, Sender};
-use unpushed::{UnpushedText, counted};
+use unpushed::UnpushedText;
 
 /// A request for rows ends after this many scanned items of the history, even with too few rows.
 const MAX_SCANNED_ITEMS: usize = 2000;
@@ -261,9 +262,9 @@ impl StoreWorker {
                 id: summary.info.id.to_string(),
                 about: format!(
                     "{last}, {}, {}, {}",
-                    counted(summary.checkpoints, "checkpoint"),
-                    counted(summary.claims, "claim"),
-                    counted(summary.facts, "fact")
+                    count_text(summary.checkpoints, "checkpoint"),
+                    count_text(summary.claims, "claim"),
+                    count_text(summary.facts, "fact")
                 ),
             });
         }

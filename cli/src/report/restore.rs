@@ -2,6 +2,7 @@
 
 use super::diff::{print_changes, print_some_changes};
 use crate::output::{Report, Screen, Tone};
+use crate::text::count_text;
 use forge_store::diff::TypedChange;
 use forge_store::model::Timestamp;
 use forge_store::store::RevisionSummary;
@@ -50,8 +51,7 @@ impl Report for CheckpointRestoreReport {
         if let Some(revision) = &self.revision {
             screen.put(Tone::Id, &format!(" #{}", revision.sequence));
         }
-        let claims = if self.claims_restored == 1 { "claim" } else { "claims" };
-        screen.dim(&format!(", {} {claims}", self.claims_restored));
+        screen.dim(&format!(", {}", count_text(self.claims_restored, "claim")));
         if self.facts_since > 0 {
             let facts = if self.facts_since == 1 { "fact has" } else { "facts have" };
             screen.plain(&format!("{} {facts} come since; facts stay.", self.facts_since));

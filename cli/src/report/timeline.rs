@@ -1,6 +1,7 @@
 //! The timeline: a row for each revision or checkpoint, newest first, and a lane for each branch.
 
 use crate::output::{Report, Screen, Tone};
+use crate::text::count_text;
 use forge_store::model::{BranchStatus, CheckpointTrigger, Timestamp};
 use serde::Serialize;
 
@@ -257,9 +258,8 @@ impl Report for TimelineReport {
                 continue;
             };
             if drawn == Some(entry.sequence) {
-                let count = entry.revisions_below;
-                let word = if count == 1 { "revision" } else { "revisions" };
-                screen.short_line(&[(Tone::Dim, &format!("{lanes} … {count} {word}"))]);
+                let revisions = count_text(entry.revisions_below as u64, "revision");
+                screen.short_line(&[(Tone::Dim, &format!("{lanes} … {revisions}"))]);
                 continue;
             }
             drawn = Some(entry.sequence);

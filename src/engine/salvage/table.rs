@@ -1,7 +1,6 @@
 //! Salvages the intact rows of an index, and finds what is missing between them.
 
 use super::SalvagedStore;
-use super::tail::counted;
 use crate::backend::TableId;
 use crate::backend::rocks::RescuedIndex;
 use crate::engine::session_rows::SessionLookup;
@@ -13,6 +12,7 @@ use crate::format::{
     BookmarkRow, CheckpointRow, FoldRow, KeyframeRow, OperationRow, PrewrittenRow, RecordRow,
     RevisionHeader, RevisionRow, SegmentRow, SequenceRow, TotalsRow, is_whole,
 };
+use crate::model::text::count_text;
 use crate::model::{OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -103,7 +103,7 @@ impl SalvagedStore {
             ),
             Some(totals) => {
                 if let Some(count @ 1..) = totals.operations.checked_sub(saved.operations) {
-                    let operations = counted(count, "operation");
+                    let operations = count_text(count, "operation");
                     self.lost.push(format!("{operations}, {EFFECTS}"));
                 }
                 if let Some(count @ 1..) = totals.segments.checked_sub(saved.segments) {

@@ -11,6 +11,7 @@ use crate::engine::verify::chain;
 use crate::error::Result;
 use crate::format::{Record, RecordChange};
 use crate::model::Timestamp;
+use crate::model::text::count_text;
 
 impl SalvagedStore {
     /// Adds the records after the position of the index. `end` is the end of the journal itself.
@@ -85,8 +86,8 @@ impl SalvagedStore {
                 "what was recorded in '{}' after #{} ({} and {} are left)",
                 session.info.name,
                 session.next_sequence.saturating_sub(1),
-                counted(session.facts, "fact"),
-                counted(session.checkpoints, "checkpoint"),
+                count_text(session.facts, "fact"),
+                count_text(session.checkpoints, "checkpoint"),
             ));
         }
     }
@@ -119,10 +120,4 @@ impl SalvagedStore {
         self.refs = refs;
         Ok(())
     }
-}
-
-/// Returns a number with its noun, in the singular or plural.
-pub(super) fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }

@@ -4,6 +4,7 @@
 use crate::format::{
     Delta, DeltaSide, FactPage, ObjectKind, RecordChange, decode_entry, decode_key, pack_derived,
 };
+use crate::model::text::count_text;
 use crate::model::{BranchMetadata, Checkpoint, Operation, SessionMetadata, Value};
 use crate::redact::{HashedSecrets, MAX_SECRET_BYTES, Redactor, TextForm};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,8 +45,7 @@ impl<'a> SecretCounter<'a> {
     pub(super) fn summary(&self) -> Option<String> {
         let count: u64 = self.found.values().sum();
         let kinds: Vec<&str> = self.found.keys().copied().collect();
-        let secrets = if count == 1 { "secret" } else { "secrets" };
-        (count > 0).then(|| format!("{count} {secrets} ({})", kinds.join(", ")))
+        (count > 0).then(|| format!("{} ({})", count_text(count, "secret"), kinds.join(", ")))
     }
 
     /// Searches a text, and counts the secrets that end in it. `before` is the text before it, in

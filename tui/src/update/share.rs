@@ -7,6 +7,7 @@ use crate::effect::AppEffect;
 use crate::markdown::{brief_markdown, sheet_markdown};
 use crate::panes::{OverlayPane, PaneFocus};
 use crate::theme::TextTone;
+use forge_store::model::text::count_text;
 
 /// Maximum number of bytes that are copied. Terminals ignore a clipboard that is too large.
 const MAX_COPIED_BYTES: usize = 50_000;
@@ -48,8 +49,8 @@ pub(super) fn copy_markdown(app: &mut App) -> Vec<AppEffect> {
         let kept = text.lines().count();
         app.say(TextTone::Warning, format!("copied the first {kept} of {lines} lines as Markdown"));
     } else {
-        let word = if lines == 1 { "line" } else { "lines" };
-        app.say(TextTone::Good, format!("copied {lines} {word} as Markdown"));
+        let lines = count_text(lines as u64, "line");
+        app.say(TextTone::Good, format!("copied {lines} as Markdown"));
     }
     vec![AppEffect::Copy(text)]
 }

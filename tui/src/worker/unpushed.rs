@@ -3,6 +3,7 @@
 
 use crate::app::DisplayZone;
 use forge_store::error::Result;
+use forge_store::model::text::count_text;
 use forge_store::model::{SessionId, Timestamp};
 use forge_store::store::Store;
 use forge_store::store::remote::{KnownRemote, RewriteReason};
@@ -36,7 +37,7 @@ impl UnpushedText {
                     add(outdated(name, reason));
                 }
                 if work.operations > 0 {
-                    let count = counted(work.operations, "operation");
+                    let count = count_text(work.operations, "operation");
                     add(format!("{count} not pushed to {name}{}", since(work.since, zone)));
                     operations += work.operations;
                     sessions += 1;
@@ -46,8 +47,8 @@ impl UnpushedText {
             if operations > 0 {
                 text.remotes.push(format!(
                     "{} of {} not pushed to {name}{}",
-                    counted(operations, "operation"),
-                    counted(sessions, "session"),
+                    count_text(operations, "operation"),
+                    count_text(sessions, "session"),
                     since(first, zone)
                 ));
             }
@@ -63,11 +64,6 @@ fn outdated(remote: &str, reason: RewriteReason) -> String {
         RewriteReason::Swept => format!("{remote} still has what was swept here"),
         RewriteReason::Reordered => format!("{remote} has another order"),
     }
-}
-
-pub(super) fn counted(count: u64, noun: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{end}")
 }
 
 fn since(first: Option<Timestamp>, zone: DisplayZone) -> String {
