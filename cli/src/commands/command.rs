@@ -79,9 +79,8 @@ pub fn record_command(
             return Err(error.with_context("the command ended well, but could not be recorded"));
         }
         Err(error) => {
-            let causes = error.causes().into_iter().map(|cause| format!(": {cause}"));
-            let causes: String = causes.collect();
-            context.out.warn(&format!("the command could not be recorded: {error}{causes}"));
+            let error = error.message_with_causes();
+            context.out.warn(&format!("the command could not be recorded: {error}"));
         }
     }
     Ok(None)

@@ -149,7 +149,7 @@ fn read(
     if let Ok(store) = &store {
         context
             .use_settings_of(store)
-            .map_err(|error| rejected(error_chain(&error), Some(store.clone())))?;
+            .map_err(|error| rejected(error.message_with_causes(), Some(store.clone())))?;
     }
     // Secrets are redacted before texts are cut, because half a secret may not be recognised.
     let redactor = workspace::redactor(context);
@@ -198,7 +198,7 @@ impl HookCall<'_> {
         };
         if let Err(error) = worked {
             let is_saved = self.line.outcome == HookOutcome::Saved;
-            self.line.set_error(&error_chain(&error));
+            self.line.set_error(&error.message_with_causes());
             // What cannot be written is kept in the spool until the store is repaired, or its
             // database can be reached.
             let is_spooled = match error.kind() {
@@ -211,7 +211,7 @@ impl HookCall<'_> {
                 match recorder::spool_event(self.context, event, &store) {
                     Ok(true) => self.line.outcome = HookOutcome::Saved,
                     Ok(false) => {}
-                    Err(error) => self.line.set_error(&error_chain(&error)),
+                    Err(error) => self.line.set_error(&error.message_with_causes()),
                 }
             }
         }
@@ -401,13 +401,6 @@ fn is_database_away(error: &CommandError) -> bool {
     let source = std::error::Error::source(error);
     let error = source.and_then(|source| source.downcast_ref::<Error>());
     matches!(error, Some(Error::Backend(BackendError::Database { unsure: false, .. })))
-}
-
-/// Formats an error with its causes.
-fn error_chain(error: &CommandError) -> String {
-    let mut parts = vec![error.message().to_owned()];
-    parts.extend(error.causes());
-    parts.join(": ")
 }
 
 /// The environment variables in which agents give their hooks the directory of the project.

@@ -196,8 +196,7 @@ fn append_exchange(context: &Context, store: &Store, mut line: HookLogEntry) {
 
 /// Returns the text of an error, with its causes and its first hint.
 fn error_text(error: &CommandError) -> String {
-    let mut text = error.message().to_owned();
-    error.causes().iter().for_each(|cause| text += &format!(": {cause}"));
+    let mut text = error.message_with_causes();
     error.hints().first().into_iter().for_each(|hint| text += &format!(" ({hint})"));
     text
 }
