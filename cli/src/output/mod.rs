@@ -30,10 +30,12 @@ const DEFAULT_HEIGHT: usize = 24;
 
 /// The result of a command.
 pub trait Report: Serialize {
-    /// Returns the name and version of its JSON, such as `forge.state/1`; `None` if it is that of
-    /// the verb.
+    /// The name and version of its JSON, such as `forge.state/1`; `None` if it is that of the verb.
+    const SCHEMA: Option<&'static str> = None;
+
+    /// Returns [`Self::SCHEMA`], or that of the report inside.
     fn schema(&self) -> Option<&'static str> {
-        None
+        Self::SCHEMA
     }
 
     /// Returns how the report is printed.

@@ -28,9 +28,7 @@ impl ExportedBundleReport {
 }
 
 impl Report for ExportedBundleReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.bundle/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.bundle/1");
 
     fn human(&self, screen: &mut Screen) {
         let (records, objects) =
@@ -41,9 +39,7 @@ impl Report for ExportedBundleReport {
 }
 
 impl Report for store::BundleImportReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.import-bundle/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.import-bundle/1");
 
     fn human(&self, screen: &mut Screen) {
         let sessions = name_list(&self.sessions);

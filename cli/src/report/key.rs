@@ -46,9 +46,7 @@ impl KeyShowReport {
 }
 
 impl Report for KeyShowReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.key/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.key/1");
 
     fn human(&self, screen: &mut Screen) {
         screen.plain(&format!("Store {} ({})", self.path, self.id));
@@ -97,9 +95,7 @@ impl KeyTransferReport {
 }
 
 impl Report for KeyTransferReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.key.carried/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.key.carried/1");
 
     fn human(&self, screen: &mut Screen) {
         if self.done == "imported" {

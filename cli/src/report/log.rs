@@ -127,9 +127,7 @@ pub struct OperationListReport {
 }
 
 impl Report for OperationListReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.log.operations/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.log.operations/1");
 
     fn human(&self, screen: &mut Screen) {
         if self.operations.is_empty() {

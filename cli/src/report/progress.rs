@@ -84,9 +84,7 @@ impl ProgressItemReport {
 }
 
 impl Report for ProgressItemReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.progress.item/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.progress.item/1");
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.id);
@@ -172,9 +170,7 @@ pub struct ProgressHistoryReport {
 }
 
 impl Report for ProgressHistoryReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.progress.history/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.progress.history/1");
 
     fn human(&self, screen: &mut Screen) {
         for one in &self.saved {

@@ -179,9 +179,7 @@ impl Report for RecoverReport {
 }
 
 impl Report for RecoverStepReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.recover.step/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.recover.step/1");
 
     fn human(&self, screen: &mut Screen) {
         match &self.step {
@@ -375,12 +373,10 @@ pub struct CodeRecoverReport {
 }
 
 impl Report for CodeRecoverReport {
+    const SCHEMA: Option<&'static str> = Some("forge.recover.code/1");
+
     fn exit_code(&self) -> u8 {
         if self.recovery_complete { EXIT_OK } else { EXIT_NO }
-    }
-
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.recover.code/1")
     }
 
     fn human(&self, screen: &mut Screen) {

@@ -230,9 +230,7 @@ impl RemoteKeptReport {
 }
 
 impl Report for RemoteKeptReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.remote.kept/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.remote.kept/1");
 
     fn human(&self, screen: &mut Screen) {
         let done = match self.done {
@@ -457,9 +455,7 @@ impl RemoteSessionLine {
 }
 
 impl Report for RemoteSessionListReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.session.list.remote/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.session.list.remote/1");
 
     fn human(&self, screen: &mut Screen) {
         if self.sessions.is_empty() {

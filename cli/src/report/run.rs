@@ -222,9 +222,7 @@ pub struct RunShowReport {
 }
 
 impl Report for RunShowReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.run.show-run/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.run.show-run/1");
 
     fn human(&self, screen: &mut Screen) {
         let run = &self.run;

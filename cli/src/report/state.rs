@@ -262,9 +262,7 @@ pub struct StateScreen {
 }
 
 impl Report for StateReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.state/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.state/1");
 
     fn human(&self, screen: &mut Screen) {
         if let Self::Screen(shown) = self {

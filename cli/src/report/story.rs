@@ -120,6 +120,8 @@ impl<'s> FindingsJson<'s> {
 }
 
 impl Report for StoryReport {
+    const SCHEMA: Option<&'static str> = Some("forge.story/1");
+
     fn human(&self, screen: &mut Screen) {
         let findings = &self.story.findings;
         if findings.items == 0 {
@@ -147,10 +149,6 @@ impl Report for StoryReport {
         if !self.oneline {
             print_findings(findings, screen);
         }
-    }
-
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.story/1")
     }
 }
 

@@ -212,9 +212,7 @@ impl From<Option<RepairLosses>> for LossAcknowledgement {
 }
 
 impl Report for LossAcknowledgement {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.repair.acknowledge/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.repair.acknowledge/1");
 
     fn human(&self, screen: &mut Screen) {
         let text = match self.acknowledged {

@@ -57,9 +57,7 @@ pub struct RelatedEntity {
 }
 
 impl Report for WhyReport {
-    fn schema(&self) -> Option<&'static str> {
-        Some("forge.why/1")
-    }
+    const SCHEMA: Option<&'static str> = Some("forge.why/1");
 
     fn human(&self, screen: &mut Screen) {
         self.fields.print_fields(screen);
