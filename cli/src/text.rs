@@ -3,7 +3,7 @@
 use crate::error::{CommandError, CommandErrorKind};
 use forge_store::error::Error;
 pub use forge_store::model::text::count_text;
-use forge_store::model::text::{trim_cut_end, without_hidden};
+use forge_store::model::text::{with_ellipsis, without_hidden};
 use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
 use serde::Serialize;
@@ -166,7 +166,7 @@ fn preview(text: &TextRef) -> Value {
     if text.preview.len() as u64 >= text.bytes {
         return text.preview.as_str().into();
     }
-    format!("{}… ({} bytes)", trim_cut_end(&text.preview).trim_end(), text.bytes).into()
+    format!("{} ({} bytes)", with_ellipsis(&text.preview), text.bytes).into()
 }
 
 fn damaged_text(text: &TextRef) -> CommandError {
@@ -184,7 +184,7 @@ pub fn shorten(text: &str, characters: usize) -> String {
         return line;
     }
     let cut: String = line.chars().take(characters.saturating_sub(1)).collect();
-    format!("{}…", trim_cut_end(&cut).trim_end())
+    with_ellipsis(&cut)
 }
 
 /// Returns the word for a variant of an enum in JSON.

@@ -1,6 +1,6 @@
 //! Texts of the store as a page may show them.
 
-use forge_store::model::text::{NewlineMode, one_line, sanitise, trim_cut_end};
+use forge_store::model::text::{NewlineMode, one_line, sanitise, with_ellipsis};
 use forge_store::redact::{Redactor, TextForm};
 use maud::{Escaper, Markup, Render, html};
 use std::fmt::Write;
@@ -35,7 +35,7 @@ impl PageText {
     #[must_use]
     pub fn beginning(&self, chars: usize) -> Self {
         match self.0.char_indices().nth(chars) {
-            Some((end, _)) => Self(format!("{}…", trim_cut_end(&self.0[..end]).trim_end())),
+            Some((end, _)) => Self(with_ellipsis(&self.0[..end])),
             None => self.clone(),
         }
     }

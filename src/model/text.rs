@@ -113,6 +113,13 @@ pub fn trim_cut_end(beginning: &str) -> &str {
     beginning.trim_end_matches(belongs_to_neighbour)
 }
 
+/// Returns the beginning of a text that was cut there, with a `…` directly after its last visible
+/// character.
+#[must_use]
+pub fn with_ellipsis(beginning: &str) -> String {
+    format!("{}…", trim_cut_end(beginning).trim_end())
+}
+
 /// Returns the rest of a text whose beginning was cut off, without such characters in front.
 #[must_use]
 pub fn trim_cut_start(rest: &str) -> &str {

@@ -1,7 +1,7 @@
 //! Field types, and the macro that builds typed records from them.
 
 use super::InvalidField;
-use crate::model::text::trim_cut_end;
+use crate::model::text::with_ellipsis;
 use crate::model::{FieldMap, Kind, TextRef, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -181,7 +181,7 @@ impl FactText {
         if self.whole().is_none_or(|whole| text.len() as u64 >= whole.bytes) {
             return text.into();
         }
-        format!("{}…", trim_cut_end(text).trim_end()).into()
+        with_ellipsis(text).into()
     }
 
     /// Returns the location of the whole text, if only its beginning is stored here.

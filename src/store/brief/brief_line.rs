@@ -1,7 +1,7 @@
 //! The lines of a brief, one for each entity, and the short texts in them.
 
 use crate::model::claim::{FactText, FieldValue};
-use crate::model::text::trim_cut_end;
+use crate::model::text::with_ellipsis;
 use crate::model::{Kind, Timestamp, Value};
 
 /// The maximum number of bytes of a text in a brief.
@@ -63,12 +63,10 @@ pub(super) fn cut(text: &str) -> String {
 
 /// Cuts a text to at most `bytes` bytes, including a mark at the end if it was cut.
 pub(super) fn cut_to(text: &str, bytes: usize) -> String {
-    const MARK: &str = "…";
     if text.len() <= bytes {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(bytes.saturating_sub(MARK.len()));
-    format!("{}{MARK}", trim_cut_end(&text[..end]).trim_end())
+    with_ellipsis(&text[..text.floor_char_boundary(bytes.saturating_sub("…".len()))])
 }
 
 /// Returns the text that shows an entity in a list: the field that says what the entity is. It has

@@ -4,7 +4,7 @@
 //! arguments that make an object of it. No object is made: it is shown as the name of its class
 //! with its fields.
 
-use forge_store::model::text::trim_cut_end;
+use forge_store::model::text::with_ellipsis;
 use forge_store::model::{FieldMap, Value};
 use rmpv::ValueRef;
 use rmpv::decode::read_value_ref_with_max_depth;
@@ -80,7 +80,7 @@ pub fn readable_title(encoding: &str, bytes: &[u8]) -> Option<String> {
     }
     let end = title.char_indices().nth(MAX_TITLE_CHARS).map(|(end, _)| end);
     match end.and_then(|end| title.get(..end)) {
-        Some(cut) => Some(format!("{}…", trim_cut_end(cut).trim_end())),
+        Some(cut) => Some(with_ellipsis(cut)),
         None => Some(title).filter(|title| !title.is_empty()),
     }
 }
