@@ -1,9 +1,7 @@
 //! Parses the addresses of pages.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-
-/// The characters that are percent-encoded in a part of a path: all but letters, digits and `-_.:`.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b':');
+use forge_report::html::served::path_part;
+use percent_encoding::percent_decode_str;
 
 /// What the path and the query of a request name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +50,7 @@ impl PageAddress {
             return None;
         }
         let session = next().flatten().filter(|session| !session.is_empty())?;
-        let here = format!("/s/{}", encoded(&session));
+        let here = format!("/s/{}", path_part(&session));
         let Some(what) = next() else { return Some(Self::Session { session, at: None }) };
         let (one, two, rest) = (next(), next(), next());
         let given = |name: &str, otherwise: &str| {
@@ -64,13 +62,13 @@ impl PageAddress {
             ("", None, None, None) => Self::Session { session, at: None },
             ("at", Some(at), None, None) => Self::Session { session, at: Some(at?) },
             ("at", None, None, None) => {
-                Self::Moved(format!("{here}/at/{}", encoded(&given("t", "HEAD"))))
+                Self::Moved(format!("{here}/at/{}", path_part(&given("t", "HEAD"))))
             }
             ("e", Some(name), None, None) => Self::Entity { session, name: name? },
             ("diff", Some(from), Some(to), None) => Self::Diff { session, from: from?, to: to? },
             ("diff", None, None, None) => {
                 let (from, to) = (given("a", "start"), given("b", "HEAD"));
-                Self::Moved(format!("{here}/diff/{}/{}", encoded(&from), encoded(&to)))
+                Self::Moved(format!("{here}/diff/{}/{}", path_part(&from), path_part(&to)))
             }
             ("search", None, None, None) => Self::Search { session, words: given("q", "") },
             ("events", None, None, None) => {
@@ -81,11 +79,6 @@ impl PageAddress {
         };
         Some(found)
     }
-}
-
-/// Percent-encodes a text as one part of a path.
-pub(super) fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 fn decoded(part: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Reads the pages from the store.
 
 use super::ServerParts;
-use super::address::{PageAddress, encoded};
+use super::address::PageAddress;
 use crate::args::value::EntityArg;
 use crate::context::clock;
 use crate::error::CommandError;
@@ -11,7 +11,8 @@ use crate::session_reader::{KnownEntity, find_entity_of_any_kind};
 use crate::text::{TextLength, TextReader};
 use crate::workspace::named_session;
 use forge_report::html::served::{
-    ChangeRow, FieldRow, HitRow, SessionCard, diff_page, entity_page, search_page, sessions_page,
+    ChangeRow, FieldRow, HitRow, SessionCard, diff_page, entity_page, path_part, search_page,
+    sessions_page,
 };
 use forge_report::html::{HtmlOptions, ServedPage, write_page, write_parts};
 use forge_report::model::{ReportLimits, ReportModel};
@@ -201,7 +202,7 @@ fn diff(
         ChangeRow {
             kind: change.kind.name(),
             id: cleaner.clean(&change.id),
-            path: is_there.then(|| format!("{path}/e/{}", encoded(&name))),
+            path: is_there.then(|| format!("{path}/e/{}", path_part(&name))),
             field: change.field.as_deref().map(|field| cleaner.clean(&field.replace('_', " "))),
             old: text(&change.old),
             new: text(&change.new),
@@ -244,7 +245,7 @@ fn search(parts: &ServerParts, session: &Session, words: &str) -> Result<String,
         HitRow {
             kind: hit.kind_word(),
             id: cleaner.clean(&hit.id),
-            path: name.map(|name| format!("{path}/e/{}", encoded(&name))),
+            path: name.map(|name| format!("{path}/e/{}", path_part(&name))),
             at: parts.zone.day_and_clock(hit.at),
             snippet: cleaner.clean(&hit.snippet),
         }

@@ -65,6 +65,20 @@ pub struct HitRow {
     pub snippet: PageText,
 }
 
+/// Percent-encodes a text as one part of a path: all but letters, digits and `-_.:`.
+#[must_use]
+pub fn path_part(text: &str) -> String {
+    let mut part = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte) {
+            part.push(char::from(byte));
+        } else {
+            part.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    part
+}
+
 /// Writes the list of sessions.
 #[must_use]
 pub fn sessions_page(cards: &[SessionCard], zone: &str) -> String {

@@ -1,5 +1,6 @@
 //! The section with the story, turn by turn.
 
+use super::served::path_part;
 use super::{Page, counted, file_link, line_link};
 use crate::chart::hue;
 use crate::message_html::message_html;
@@ -260,18 +261,6 @@ fn lines_changed(text: &str) -> Markup {
             span class=(if word.starts_with('+') { "num good" } else { "num bad" }) { (word) }
         }
     }
-}
-
-fn path_part(text: &str) -> String {
-    let mut part = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte) {
-            part.push(char::from(byte));
-        } else {
-            part.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    part
 }
 
 const fn is_claim(kind: StoryKind) -> bool {
