@@ -107,7 +107,7 @@ impl SalvagedStore {
                     self.lost.push(format!("{operations}, {EFFECTS}"));
                 }
                 if let Some(count @ 1..) = totals.segments.checked_sub(saved.segments) {
-                    self.lost.push(format!("{} of sources", counted(count, "part")));
+                    self.lost.push(format!("{} of sources", count_text(count, "part")));
                 }
             }
         }
@@ -116,7 +116,7 @@ impl SalvagedStore {
             let (number, session) = one?;
             let known = facts.get(&number).copied().unwrap_or(0);
             if let Some(count @ 1..) = session.facts.checked_sub(known) {
-                self.lost.push(format!("{} of '{}'", counted(count, "fact"), session.info.name));
+                self.lost.push(format!("{} of '{}'", count_text(count, "fact"), session.info.name));
             }
             for bookmark in &session.bookmarks {
                 let place = of(number).text(&bookmark.source).build();
