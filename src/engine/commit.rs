@@ -7,7 +7,7 @@ use super::index::PositionedRecord;
 use super::journal_follower::{APPLY_BYTES, JournalFollower};
 use super::parallel::CpuCore;
 use super::plan_context::{PlanContext, RecordPlanner};
-use super::refs::{StoreRefs, check_sessions_visible};
+use super::refs::{StoreRefs, check_record};
 use crate::backend::database::DatabaseConnector;
 use crate::backend::{
     self, AppendedRecord, Cipher, LogPosition, LogTail, SealMode, ThreadTurn, locked,
@@ -304,7 +304,7 @@ impl Engine {
             let (record, value) = plan(&context)?;
             drop(context);
             let Some(mut record) = record else { return Ok(value) };
-            check_sessions_visible(&refs, &record)?;
+            check_record(&refs, &record)?;
             if record.inline_bytes() > MAX_INLINE_BYTES {
                 let operation = record.operation.id;
                 record = match self.split(record) {
@@ -372,7 +372,7 @@ impl Engine {
                 let context = self.plan_context(self.follower.take_in(tail)?, true);
                 let (record, value) = plan(&context)?;
                 if let Some(record) = &record {
-                    check_sessions_visible(&context.refs, record)?;
+                    check_record(&context.refs, record)?;
                 }
                 (record, value)
             };

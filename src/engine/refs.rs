@@ -121,8 +121,19 @@ pub(crate) fn free_name(refs: &StoreRefs, kind: SessionKind, name: &str) -> Resu
 pub(crate) const REMOVED: &str =
     "the session was removed, or replaced when it was pulled: open it again";
 
-/// Checks that a record does not change a dropped session.
-pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Result<()> {
+/// Checks that a record can be applied to these refs, and does not change a dropped session.
+pub(crate) fn check_record(refs: &StoreRefs, record: &Record) -> Result<()> {
+    check_sessions_visible(refs, record)?;
+    // A record that cannot be applied makes the store unreadable. Several revisions are numbered by
+    // their plan, so they are tried on a copy.
+    let is_revision = |change: &&RecordChange| matches!(change, RecordChange::Revision { .. });
+    if record.changes.iter().filter(is_revision).count() > 1 {
+        advance(&mut refs.clone(), record)?;
+    }
+    Ok(())
+}
+
+fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Result<()> {
     // A sweep also applies to dropped sessions.
     let swept = |change: &&RecordChange| matches!(change, RecordChange::Swept { .. });
     let checked_changes = record.changes.iter().filter(|change| !swept(change));
@@ -535,7 +546,8 @@ pub(crate) fn head_branch(
 #[expect(clippy::indexing_slicing, reason = "a test may panic")]
 pub(super) mod tests {
     use super::*;
-    use crate::model::{Operation, OperationAuthor, SessionId};
+    use crate::format::RecordBytes;
+    use crate::model::{ObjectId, Operation, OperationAuthor, SessionId, StateDigest};
 
     /// Returns the refs of a store with one session that began at this time.
     pub(in crate::engine) fn of_one_session(started_at: Timestamp) -> StoreRefs {
@@ -564,14 +576,42 @@ pub(super) mod tests {
         session
     }
 
-    fn record(change: RecordChange) -> Vec<u8> {
+    fn record(changes: Vec<RecordChange>) -> Record {
         let operation = Operation {
             id: OperationId::from_bytes([0; 16]),
             verb: "rotate".to_owned(),
             author: OperationAuthor::Hook,
             time: Timestamp::default(),
         };
-        Record { operation, changes: vec![change] }.encode()
+        Record { operation, changes }
+    }
+
+    /// Regression: the undo of an import gave the revisions of two branches one number, and nothing
+    /// could read the store after it.
+    #[test]
+    fn a_record_whose_revisions_have_one_number_is_refused() {
+        let refs = of_one_session(Timestamp::default());
+        let revision = |sequence| {
+            let header = RevisionHeader {
+                session: SessionId::from_bytes([1; 16]),
+                branch: 0,
+                sequence,
+                parents: Vec::new(),
+                reset: None,
+                time: Timestamp::default(),
+                body: ObjectId::from_bytes([5; 32]),
+                delta: ObjectId::from_bytes([6; 32]),
+                digest: StateDigest::from_bytes(&[7; 32]),
+                count: 0,
+            };
+            let header = RecordBytes(header.encode());
+            let body = RecordBytes(Vec::new());
+            RecordChange::Revision { session: 0, header, body, delta: Vec::new() }
+        };
+        let check =
+            |sequences: [u64; 2]| check_record(&refs, &record(sequences.map(revision).to_vec()));
+        assert!(check([1, 2]).is_ok());
+        assert!(check([1, 1]).is_err_and(|error| error.to_string().contains("#1 follows #1")));
     }
 
     /// Regression: two branches that were each other's base caused an endless loop, and a count at
@@ -595,7 +635,7 @@ pub(super) mod tests {
             let sessions = [session.clone()].into_iter().collect();
             let head = StoreRefs { sessions, pinned, ..StoreRefs::default() }.head();
             let row = HeadRow { head: head.clone() }.encode();
-            let record = record(RecordChange::Head(Box::new(head)));
+            let record = record(vec![RecordChange::Head(Box::new(head))]).encode();
             (Record::decode(&record).is_ok(), HeadRow::decode(&row).is_ok())
         };
         assert_eq!(decoded(&sound(), Some(0)), (true, true));
