@@ -90,7 +90,9 @@ fn a_damaged_key_is_reported_and_the_store_can_be_read_and_adopted_without_it() 
     let read = environment.forge(["note", "list"]);
     assert_eq!(read.code, 7, "{read}");
     assert!(read.stdout.contains("the cache is cold"));
-    assert!(read.stderr.contains("key, ") && read.stderr.contains("is damaged"), "{read}");
+    // Where the lines end depends on the length of the path.
+    let words: Vec<&str> = read.stderr.split_whitespace().collect();
+    assert!(words.join(" ").contains("/key, is damaged: "), "{read}");
     let exported = environment.forge(["key", "export", "key.txt"]);
     assert_eq!(exported.code, 7, "{exported}");
     assert!(exported.stderr.contains("restore it from a copy"), "{exported}");
