@@ -8,6 +8,7 @@ use crate::error::{CommandError, CommandErrorKind, EXIT_OK, EXIT_UNKEYED};
 use crate::output::{OutputOptions, OutputSink};
 use chrono::{DateTime, Local};
 use forge_store::model::{Timestamp, time_grammar};
+use forge_store::shell::quoted;
 use forge_store::store_place;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -116,6 +117,7 @@ impl Context {
             pager: pager(global, environment, config),
             zone: Local,
             now: context.now,
+            forge: suggested_forge(global, environment),
         };
         set_up_tracing(global.verbose, environment)?;
         context.out = OutputSink::new(look, environment);
@@ -205,6 +207,12 @@ impl Context {
         self.environment.text("FORGE_SESSION") == Some(name)
     }
 
+    /// Returns the beginning of a suggested command: `forge`, with the session that `--session`
+    /// names.
+    pub fn forge(&self) -> &str {
+        self.out.forge()
+    }
+
     /// Parses a moment, as far as the text alone says.
     pub fn moment(&self, name: &MomentArg) -> Result<time_grammar::MomentExpression, CommandError> {
         time_grammar::parse_moment(name.as_str(), self.now, &self.zone)
@@ -229,6 +237,17 @@ fn store_directory(
     match global.store.as_deref().filter(|path| !path.as_os_str().is_empty()) {
         Some(path) => discovery::named_store(&cwd.join(path), environment),
         None => discovery::find_store(cwd, environment),
+    }
+}
+
+/// Returns the beginning of a suggested command. It has the session that `--session` names, because
+/// the command would be about another session without it.
+fn suggested_forge(global: &GlobalArgs, environment: &Environment) -> String {
+    match global.session.as_deref().filter(|session| !session.is_empty()) {
+        Some(name) if environment.text("FORGE_SESSION") != Some(name) => {
+            format!("forge --session {}", quoted(name))
+        }
+        _ => "forge".to_owned(),
     }
 }
 

@@ -388,6 +388,7 @@ pub fn resolve(
     session: &Session,
     moment: &time_grammar::MomentExpression,
 ) -> Result<ResolvedMoment, CommandError> {
+    let forge = context.forge();
     session.resolve(moment).map_err(|error| match error {
         Error::NothingAt { time, session, earliest, other } => {
             let [time, earliest] = [time, earliest].map(|time| local(time, &context.zone));
@@ -408,10 +409,10 @@ pub fn resolve(
             match last {
                 // Numbers have no gaps.
                 Ok(last) if number.is_some_and(|number| (1..=last).contains(&number)) => error
-                    .hinted(
-                        "the checkpoint of that number was pruned or undone: 'forge log \
-                        --operations' names the operation",
-                    ),
+                    .hinted(format!(
+                        "the checkpoint of that number was pruned or undone: '{forge} log \
+                        --operations' names the operation"
+                    )),
                 Ok(last) if last > 0 => error.hinted(format!("the last is #{last}")),
                 _ => error,
             }
@@ -420,18 +421,19 @@ pub fn resolve(
             CommandError::from(error).hinted("'start' names the first moment")
         }
         Error::NotFound { what: what @ ("hypothesis" | "gap"), .. } => {
-            CommandError::from(error).hinted(format!("'forge {what} list' lists them"))
+            CommandError::from(error).hinted(format!("'{forge} {what} list' lists them"))
         }
         Error::NotFound { what: "moment at which", .. } => match &moment.base {
             MomentBase::ClaimBecame { id, .. } => CommandError::from(error)
-                .hinted(format!("'forge log {id} --all' shows what it became on each branch")),
+                .hinted(format!("'{forge} log {id} --all' shows what it became on each branch")),
             _ => error.into(),
         },
-        Error::NotFound { what: "commit", .. } => CommandError::from(error)
-            .hinted("'forge checkpoint list --tag commit' lists those that are recorded"),
+        Error::NotFound { what: "commit", .. } => CommandError::from(error).hinted(format!(
+            "'{forge} checkpoint list --tag commit' lists those that are recorded"
+        )),
         Error::NotFound { what: "checkpoint or revision whose id begins with", .. } => {
             CommandError::from(error)
-                .hinted("'forge log --all' lists them with their numbers, such as '#42'")
+                .hinted(format!("'{forge} log --all' lists them with their numbers, such as '#42'"))
         }
         Error::NotFound { what: "compaction", .. } => CommandError::not_found(
             "no compaction has been recorded in this session",
@@ -452,7 +454,7 @@ pub fn resolve(
             }
             if hints.is_empty() {
                 let list = if what == "branch" { "branch list --all" } else { "checkpoint list" };
-                hints.push(format!("'forge {list}' lists them"));
+                hints.push(format!("'{forge} {list}' lists them"));
             }
             hints.into_iter().fold(error.into(), CommandError::hinted)
         }

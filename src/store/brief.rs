@@ -14,6 +14,7 @@ use crate::engine::fact::SourcedFact;
 use crate::error::Result;
 use crate::model::claim::VocabularyWord;
 use crate::model::{Checkpoint, Kind, SessionKind, Timestamp};
+use crate::shell::quoted;
 use brief_line::{cut, cut_to, line};
 use claim_lines::last_claims;
 use fact_lines::{last_commands, last_refused, open_tasks};
@@ -259,12 +260,13 @@ fn next_steps(
         Some(line) => steps.push(format!("test the hypothesis {}", line.id)),
         None if brief.confirmed.is_empty() => {
             // A brief has nothing of what is in other sessions, such as the items of a memory.
-            let step = if kind == SessionKind::Debug {
-                "state a hypothesis: forge hypothesis add TEXT"
+            steps.push(if kind == SessionKind::Debug {
+                "state a hypothesis: forge hypothesis add TEXT".to_owned()
             } else {
-                "see everything in this session: forge at HEAD --full"
-            };
-            steps.push(step.to_owned());
+                // A session of another kind is never the current one.
+                let session = quoted(&brief.session);
+                format!("see everything in this session: forge --session {session} at HEAD --full")
+            });
         }
         None => {}
     }
@@ -359,7 +361,8 @@ mod tests {
         let new = NewSession { kind: SessionKind::Memory, ..NewSession::named("m") };
         let session = store.create_session(&WriteContext::asked("x", at(0)), new).unwrap();
         let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
-        assert_eq!(brief.next, ["see everything in this session: forge at HEAD --full"]);
+        let all = "see everything in this session: forge --session m at HEAD --full";
+        assert_eq!(brief.next, [all]);
     }
 
     #[test]

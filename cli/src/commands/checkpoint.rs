@@ -274,7 +274,7 @@ impl Verb for CheckpointTagArgs {
             return Err(CommandError::invalid(format!(
                 "'{which}' names a moment, not a checkpoint"
             ))
-            .hinted("'forge checkpoint list' names them"));
+            .hinted(format!("'{} checkpoint list' names them", context.forge())));
         };
         let words = |names: &[NameArg]| -> Vec<String> {
             names.iter().map(|name| name.as_str().to_owned()).collect()

@@ -168,7 +168,7 @@ fn state(
             folded: FoldedJson::between(&state)?,
             kinds,
             full: args.full,
-            leads: next_commands(&state)?,
+            leads: next_commands(&state, context.forge())?,
         }))
     })
 }
@@ -188,7 +188,10 @@ pub fn brief_screen(
 }
 
 /// Suggests commands that continue from a moment. They name it so that they mean the same later.
-fn next_commands(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
+fn next_commands(
+    state: &StateAt,
+    forge: &str,
+) -> Result<Vec<(String, &'static str)>, CommandError> {
     let named = match (state.point().named_checkpoint(), state.point().time()) {
         (Some(checkpoint), _) => format!("'#{}'", checkpoint.sequence),
         (None, Some(time)) => match state.revision()?.filter(|revision| revision.time == time) {
@@ -206,15 +209,15 @@ fn next_commands(state: &StateAt) -> Result<Vec<(String, &'static str)>, Command
         },
         (None, None) => {
             return Ok(vec![
-                ("forge checkpoint timeline".to_owned(), "what led here"),
-                ("forge log".to_owned(), "each change"),
+                (format!("{forge} checkpoint timeline"), "what led here"),
+                (format!("{forge} log"), "each change"),
             ]);
         }
     };
     Ok(vec![
-        (format!("forge checkpoint diff {named}"), "what has changed since"),
-        (format!("forge checkpoint restore {named} --dry-run"), "what a restore would change"),
-        (format!("forge checkpoint at {named} --full"), "everything known then"),
+        (format!("{forge} checkpoint diff {named}"), "what has changed since"),
+        (format!("{forge} checkpoint restore {named} --dry-run"), "what a restore would change"),
+        (format!("{forge} checkpoint at {named} --full"), "everything known then"),
     ])
 }
 

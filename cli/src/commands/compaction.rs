@@ -64,9 +64,9 @@ impl Verb for CompactionShowArgs {
     type Opened = SessionReader;
     type Report = CompactionShowReport;
 
-    fn run(&self, reading: &SessionReader, _: &mut Context) -> VerbResult<Self> {
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
         let session = &reading.session;
-        let found = find_compaction(session, self.which.as_deref())?;
+        let found = find_compaction(session, self.which.as_deref(), context)?;
         let CompactionKnowledge { knowledge, summary, lost } =
             compaction_knowledge(session, &found)?;
         let name = session.summary()?.info.name;
@@ -86,6 +86,7 @@ impl Verb for CompactionShowArgs {
 fn find_compaction(
     session: &Session,
     which: Option<&str>,
+    context: &Context,
 ) -> Result<ContextCompaction, CommandError> {
     let mut all = compaction::newest_compactions(session, None)?;
     let Some(which) = which else {
@@ -103,9 +104,9 @@ fn find_compaction(
     match all.len() {
         1 => Ok(all.swap_remove(0)),
         0 => Err(CommandError::not_found(format!("there is no compaction '{which}'"))
-            .hinted("'forge compaction list' names them")),
+            .hinted(format!("'{} compaction list' names them", context.forge()))),
         _ => Err(CommandError::invalid(format!("'{which}' is the beginning of several ids"))
-            .hinted("'forge compaction list' names them by number")),
+            .hinted(format!("'{} compaction list' names them by number", context.forge()))),
     }
 }
 

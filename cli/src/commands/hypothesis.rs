@@ -96,8 +96,9 @@ fn note_low_confidence(
     let confidence = claim.and_then(|claim| claim.value.field("confidence")?.as_f64());
     if let Some(confidence) = confidence.filter(|confidence| *confidence < 0.5) {
         context.out.warn(&format!(
-            "{id} is confirmed with a confidence of {confidence:.2}: 'forge evidence add TEXT -H \
-             {id} -s strong' records what settled it"
+            "{id} is confirmed with a confidence of {confidence:.2}: '{} evidence add TEXT -H \
+             {id} -s strong' records what settled it",
+            context.forge()
         ));
     }
     Ok(())

@@ -113,7 +113,8 @@ impl Verb for InferencePromoteArgs {
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let fact = find_inference(writing, &self.inference)?;
-        check_not_promoted(&fact, "'forge inference list' lists the open inferences")?;
+        let hint = format!("'{} inference list' lists the open inferences", context.forge());
+        check_not_promoted(&fact, &hint)?;
         let stated = fact.value.field("found").and_then(|found| found.field("kind"));
         let kind = stated.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
         let Some(kind) = kind.filter(|kind| kind.is_claim()) else {
@@ -142,7 +143,8 @@ impl Verb for InferenceDismissArgs {
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let fact = find_inference(writing, &self.inference)?;
-        check_not_promoted(&fact, "correct the claim instead; 'forge show ID' shows it")?;
+        let hint = format!("correct the claim instead; '{} show ID' shows it", context.forge());
+        check_not_promoted(&fact, &hint)?;
         let reason = Value::from(self.reason.clone());
         let fact = new_version(&fact, context.now, [(DISMISSED, true.into()), ("reason", reason)]);
         let id = fact.id.clone();

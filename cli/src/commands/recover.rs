@@ -70,7 +70,7 @@ impl Verb for RecoverArgs {
             RecoverStep::RestoreCodeState(code::step(reading, &found, context)?),
             RecoverStep::RestoreEnvironment(environment(&found)),
             RecoverStep::ReplayCommand(commands(reading, &found)?),
-            RecoverStep::ManualInstruction(tasks(reading, &found, self)?),
+            RecoverStep::ManualInstruction(tasks(reading, &found, self, context)?),
         ];
         if let Some(number) = self.step {
             let step = steps.swap_remove(usize::from(number - 1));
@@ -157,6 +157,7 @@ fn tasks(
     reading: &SessionReader,
     found: &RecoverySummary,
     args: &RecoverArgs,
+    context: &Context,
 ) -> Result<RemainingWork, CommandError> {
     let mut texts = reading.texts(TextLength::Cut);
     let mut tasks = Vec::new();
@@ -167,15 +168,16 @@ fn tasks(
         tasks.push(OpenTask { id: known.fact.id.clone(), subject, status: text("status") });
     }
     let mut instructions = Vec::new();
+    let forge = context.forge();
     if let Some(moment) = &args.moment {
         let moment = quoted(moment.as_str());
         instructions.push(format!(
-            "forge checkpoint restore {moment} --dry-run: what a restore would change in the \
+            "{forge} checkpoint restore {moment} --dry-run: what a restore would change in the \
             claims"
         ));
-        instructions.push(format!("forge checkpoint at {moment}: what was known then"));
+        instructions.push(format!("{forge} checkpoint at {moment}: what was known then"));
     } else {
-        instructions.push("forge brief: what is known, believed and open".to_owned());
+        instructions.push(format!("{forge} brief: what is known, believed and open"));
     }
     instructions.extend(found.brief.next.iter().cloned());
     Ok(RemainingWork { tasks, instructions })

@@ -19,9 +19,9 @@ impl Verb for UndoArgs {
     type Opened = SessionWriter;
     type Report = OperationUndoReport;
 
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let undone = writing.session.undo(&writing.write_context, self.operation.as_deref());
-        let undone = undone.map_err(undo_error)?;
+        let undone = undone.map_err(|error| undo_error(error, context))?;
         OperationUndoReport::new("Undid", &writing.session, undone)
     }
 }
@@ -34,15 +34,16 @@ impl Verb for RedoArgs {
     type Opened = SessionWriter;
     type Report = OperationUndoReport;
 
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
-        let undone = writing.session.redo(&writing.write_context).map_err(undo_error)?;
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let undone = writing.session.redo(&writing.write_context);
+        let undone = undone.map_err(|error| undo_error(error, context))?;
         OperationUndoReport::new("Did again", &writing.session, undone)
     }
 }
 
 /// Adds a hint to the error of an operation that was not found.
-fn undo_error(error: Error) -> CommandError {
-    let hint = "'forge log --operations' names what was done";
+fn undo_error(error: Error, context: &Context) -> CommandError {
+    let hint = format!("'{} log --operations' names what was done", context.forge());
     match error {
         Error::NotFound { .. } | Error::NothingToUndo | Error::NothingToRedo => {
             CommandError::from(error).hinted(hint)

@@ -85,6 +85,8 @@ pub struct OutputOptions {
     pub zone: Local,
     /// The time to which "ago" refers.
     pub now: Timestamp,
+    /// The beginning of a suggested command.
+    pub forge: String,
 }
 
 /// The output of results, warnings and progress.
@@ -125,7 +127,8 @@ impl OutputSink {
     /// [taken](Self::take_warnings).
     pub fn capturing(zone: Local, now: Timestamp) -> Self {
         let (json, quiet, color, pager) = (true, true, ColorMode::Never, None);
-        let look = OutputOptions { json, quiet, color, pager, zone, now };
+        let forge = "forge".to_owned();
+        let look = OutputOptions { json, quiet, color, pager, zone, now, forge };
         let kept = Some(RefCell::default());
         Self {
             look,
@@ -169,6 +172,11 @@ impl OutputSink {
             return Ok(());
         }
         self.raw(text.as_bytes())
+    }
+
+    /// Returns the beginning of a suggested command.
+    pub fn forge(&self) -> &str {
+        &self.look.forge
     }
 
     /// Returns a screen for the lines of a command that prints as it goes.
@@ -284,7 +292,9 @@ impl OutputSink {
 
     fn screen(&self, colored: bool) -> Screen {
         let height = self.height.unwrap_or(DEFAULT_HEIGHT);
-        Screen::new(self.width, colored, self.look.zone, self.look.now).with_height(height)
+        Screen::new(self.width, colored, self.look.zone, self.look.now)
+            .with_height(height)
+            .with_forge(self.look.forge.clone())
     }
 }
 

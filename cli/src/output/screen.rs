@@ -39,17 +39,29 @@ pub struct Screen {
     colored: bool,
     zone: Local,
     now: Timestamp,
+    forge: String,
 }
 
 impl Screen {
     /// Creates an empty screen with this many columns (unlimited if `None`).
     pub fn new(width: Option<usize>, colored: bool, zone: Local, now: Timestamp) -> Self {
-        Self { text: String::new(), width, height: usize::MAX, colored, zone, now }
+        let (text, forge) = (String::new(), "forge".to_owned());
+        Self { text, width, height: usize::MAX, colored, zone, now, forge }
     }
 
     /// Sets the number of lines that are visible at once. The text may have more.
     pub fn with_height(self, height: usize) -> Self {
         Self { height, ..self }
+    }
+
+    /// Sets the beginning of a suggested command.
+    pub fn with_forge(self, forge: String) -> Self {
+        Self { forge, ..self }
+    }
+
+    /// Returns the beginning of a suggested command: `forge`, with the session that was named.
+    pub fn forge(&self) -> &str {
+        &self.forge
     }
 
     /// Returns the number of lines of a report that are visible at once: all but one for the
@@ -65,7 +77,7 @@ impl Screen {
 
     /// Returns an empty screen with the same properties, to measure a text.
     pub fn blank(&self) -> Self {
-        Self { text: String::new(), ..*self }
+        Self { text: String::new(), forge: self.forge.clone(), ..*self }
     }
 
     /// Appends the text of another screen.

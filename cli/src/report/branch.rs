@@ -157,11 +157,12 @@ impl Report for BranchReport {
             screen.put(Tone::Id, &line.name);
             screen.dim(&format!(" (session {})", self.session));
             if line.current && line.status == BranchStatus::Abandoned {
-                screen.plain("  it is still checked out: 'forge branch switch NAME'");
+                let switch = format!("'{} branch switch NAME'", screen.forge());
+                screen.plain(&format!("  it is still checked out: {switch}"));
             } else if !line.current && line.status == BranchStatus::Active {
                 let from = line.origin();
                 screen.plain(&format!("  from {from}; switch to it with"));
-                screen.plain(&format!("  forge branch switch {}", line.name));
+                screen.plain(&format!("  {} branch switch {}", screen.forge(), line.name));
             }
             return;
         }

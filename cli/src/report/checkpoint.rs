@@ -44,12 +44,13 @@ impl Report for CheckpointListReport {
     fn human(&self, screen: &mut Screen) {
         if self.checkpoints.is_empty() && self.filtered {
             screen.plain("No matching checkpoints.");
-            screen.dim("'forge checkpoint list' lists all of the session.");
+            let all = format!("'{} checkpoint list' lists all of the session.", screen.forge());
+            screen.dim(&all);
             return self.print_unnamed(screen);
         }
         if self.checkpoints.is_empty() {
             screen.plain("No checkpoints.");
-            screen.dim("'forge checkpoint create MESSAGE' makes one.");
+            screen.dim(&format!("'{} checkpoint create MESSAGE' makes one.", screen.forge()));
             return self.print_unnamed(screen);
         }
         let titles: &[&str] = match self.session {

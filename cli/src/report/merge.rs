@@ -108,8 +108,7 @@ impl BranchMergeReport {
         source_is_current: bool,
     ) -> Self {
         let changes = describe(&found.changes);
-        let mut command = vec!["forge".to_owned(), "branch".to_owned(), "merge".to_owned()];
-        command.push(quoted(&found.source));
+        let mut command = vec!["branch".to_owned(), "merge".to_owned(), quoted(&found.source)];
         if let Some(target) = &args.into {
             command.extend(["--into".to_owned(), quoted(target.as_str())]);
         }
@@ -155,7 +154,7 @@ impl BranchMergeReport {
         for conflict in self.unsettled() {
             command.extend(["--resolve".to_owned(), quoted(&format!("{}=ours", conflict.name))]);
         }
-        screen.line(Tone::Id, &format!("  {}", command.join(" ")));
+        screen.line(Tone::Id, &format!("  {} {}", screen.forge(), command.join(" ")));
         let has_fields = self.unsettled().any(|conflict| conflict.field.is_some());
         let value =
             if has_fields { ", '=theirs' or, of a field, '=VALUE'" } else { " or '=theirs'" };
@@ -232,9 +231,12 @@ impl Report for BranchMergeReport {
         } else {
             print_some_changes(&self.changes, CHANGES_SHOWN, "'--json' has all", screen);
             screen.gap();
-            screen.dim("'forge undo' reverts this.");
+            screen.dim(&format!("'{} undo' reverts this.", screen.forge()));
             if self.source_is_current {
-                let text = format!("{source} is still checked out: 'forge branch switch {target}'");
+                let text = format!(
+                    "{source} is still checked out: '{} branch switch {target}'",
+                    screen.forge()
+                );
                 screen.dim(&text);
             }
         }

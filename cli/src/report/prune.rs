@@ -150,7 +150,7 @@ impl PrunedSession {
             }
         }
         if self.operation.is_some() {
-            screen.dim("'forge undo' brings them back");
+            screen.dim(&format!("'{} undo' brings them back", screen.forge()));
         }
     }
 }

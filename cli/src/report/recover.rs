@@ -199,7 +199,10 @@ impl RecoverStep {
                 screen.line(Tone::Heading, "1 Code");
                 code.print(screen);
                 if code.id.is_some() && code.not_here.is_none() {
-                    let text = format!("  forge recover {moment}--step 1 --worktree ../recovered");
+                    let text = format!(
+                        "  {} recover {moment}--step 1 --worktree ../recovered",
+                        screen.forge()
+                    );
                     screen.line(Tone::Id, &text);
                 }
             }

@@ -60,12 +60,12 @@ impl Report for CheckpointRestoreReport {
         if self.dry_run {
             print_changes(&self.changes, screen);
         } else {
-            let rest_is = "'forge checkpoint diff HEAD~1 HEAD' has all";
-            print_some_changes(&self.changes, CHANGES_SHOWN, rest_is, screen);
+            let rest_is = format!("'{} checkpoint diff HEAD~1 HEAD' has all", screen.forge());
+            print_some_changes(&self.changes, CHANGES_SHOWN, &rest_is, screen);
         }
         if self.revision.is_some() {
             screen.gap();
-            screen.dim("'forge undo' reverts this.");
+            screen.dim(&format!("'{} undo' reverts this.", screen.forge()));
         }
     }
 }

@@ -310,8 +310,15 @@ impl StateScreen {
         }
         screen.end_line();
         let longest = self.leads.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+        // A command that is cut cannot be pasted.
+        let is_wide = screen.width().is_none_or(|width| longest + 4 < width);
         for (command, what) in &self.leads {
-            screen.short_line(&[(Tone::Id, &format!("  {command:longest$}  ")), (Tone::Dim, what)]);
+            let text = format!("  {command:longest$}  ");
+            if is_wide {
+                screen.short_line(&[(Tone::Id, &text), (Tone::Dim, what)]);
+            } else {
+                screen.line(Tone::Id, text.trim_end());
+            }
         }
     }
 }

@@ -140,7 +140,9 @@ impl Report for StatusReport {
         if let Some(checkpoint) = &self.last_checkpoint {
             checkpoint.print(screen);
         }
-        screen.dim("'forge brief' shows what is known, 'forge log' what happened.");
+        let forge = screen.forge();
+        let next = format!("'{forge} brief' shows what is known, '{forge} log' what happened.");
+        screen.dim(&next);
     }
 }
 

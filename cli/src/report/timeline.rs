@@ -246,7 +246,8 @@ impl Report for TimelineReport {
                     "No head, fork, merge or checkpoint of {session} is in this part of the timeline."
                 ),
                 false => format!(
-                    "{session} has no revision and no checkpoint yet. 'forge story' shows what happened."
+                    "{session} has no revision and no checkpoint yet. '{} story' shows what happened.",
+                    screen.forge()
                 ),
             };
             return screen.plain(&text);

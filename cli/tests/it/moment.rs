@@ -15,6 +15,33 @@ fn ids<'a>(document: &'a Value, array: &str) -> Vec<&'a str> {
     entities.iter().map(|entity| entity["id"].as_str().unwrap()).collect()
 }
 
+/// Regression: a suggested command was without the option, so it was about the current session.
+#[test]
+fn a_suggested_command_names_the_session_that_was_named() {
+    let environment = example_session();
+    environment.forge(["session", "new", "later"]).success();
+    for (command, suggested) in [
+        (&["at", "baseline"][..], "\n  forge --session tensor checkpoint diff '#7' "),
+        (&["recover", "baseline"], "  forge --session tensor checkpoint at baseline: "),
+        (&["branch", "create", "b"], "\n  forge --session tensor branch switch b\n"),
+        (&["restore", "baseline"], "'forge --session tensor undo' reverts this."),
+        (&["status"], "'forge --session tensor brief' shows what is known"),
+        (&["checkpoint", "list", "--tag", "x"], "'forge --session tensor checkpoint list' lists"),
+        (&["at", "when H9 was rejected"], "hint: 'forge --session tensor hypothesis list' lists"),
+    ] {
+        let words = [&["--session", "tensor"][..], command].concat();
+        let output = environment.finished(&mut environment.command(&words)).to_string();
+        assert!(output.contains(suggested), "{words:?}: {output}");
+    }
+    let environment = environment.with("FORGE_SESSION", "tensor");
+    let output = environment.forge(["at", "baseline"]).success();
+    assert!(output.contains("\n  forge checkpoint diff '#7' "), "{output}");
+    // A command is shown whole, also if the screen has no room for what it does.
+    let environment = environment.with("COLUMNS", "40");
+    let output = environment.forge(["at", "baseline"]).success();
+    assert!(output.contains("\n  forge checkpoint restore '#7' --dry-run\n"), "{output}");
+}
+
 #[test]
 fn a_bare_number_names_a_revision_or_checkpoint() {
     let environment = example_session();
