@@ -234,7 +234,11 @@ impl Report for TrajectoryImportReport {
         screen.paragraph(Tone::Plain, 2, &fact_counts(&self.facts).join(", "));
         if self.has_no_time {
             screen.dim("  The file has no times: the run is shown as of 1970.");
-            screen.dim("  To say when it began: 'forge undo', and import it with '--started-at T'");
+            screen.dim(&format!(
+                "  To say when it began: 'forge undo --session {}', and import it with \
+                 '--started-at T'",
+                quoted(&self.session)
+            ));
         }
     }
 }
