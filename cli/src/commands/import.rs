@@ -19,6 +19,7 @@ use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_agents::{FileFormat, codex_rollouts, gemini_recordings};
+use forge_store::shell::quoted;
 use forge_store::store::Store;
 use forge_store::{plain_file, store_place};
 use std::collections::BTreeSet;
@@ -327,6 +328,14 @@ pub fn offer_import(
         crate::text::count_text(report.files.len() as u64, "transcript")
     ));
     Ok(())
+}
+
+/// Returns how to read an imported session, unless it is the current one.
+fn next_command(store: &Store, session: Option<&String>) -> Result<Option<String>, CommandError> {
+    let current = store.current_session()?.map(|current| current.summary()).transpose()?;
+    let current = current.map(|current| current.info.name);
+    let other = session.filter(|name| current.as_ref() != Some(*name));
+    Ok(other.map(|name| format!("Next: forge brief --session {}", quoted(name))))
 }
 
 /// Imports files into the store, durably, and prints progress and bad lines to stderr.

@@ -222,6 +222,9 @@ pub struct TrajectoryImportReport {
     /// Whether neither the file nor the caller said when the run began.
     #[serde(skip)]
     pub has_no_time: bool,
+    /// How to read the session, unless it is the current one.
+    #[serde(skip)]
+    pub next: Option<String>,
 }
 
 impl Report for TrajectoryImportReport {
@@ -240,6 +243,7 @@ impl Report for TrajectoryImportReport {
                 quoted(&self.session)
             ));
         }
+        self.next.iter().for_each(|next| screen.dim(next));
     }
 }
 
@@ -286,6 +290,9 @@ pub struct EventsImportReport {
     pub done: StreamImportReport,
     /// Whether nothing was imported, because nothing is new.
     pub unchanged: bool,
+    /// How to read the session, unless it is the current one.
+    #[serde(skip)]
+    pub next: Option<String>,
 }
 
 impl Report for EventsImportReport {
@@ -309,6 +316,7 @@ impl Report for EventsImportReport {
             screen.line(Tone::Plain, &format!("  imported {}", parts.join(", ")));
         }
         print_waiting(done.waiting_bytes, screen);
+        self.next.iter().for_each(|next| screen.dim(next));
     }
 }
 

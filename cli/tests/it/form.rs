@@ -242,6 +242,21 @@ fn the_import_of_a_run_without_times_says_how_to_give_it_one() {
     assert!(!took.contains("has no times"), "{took}");
 }
 
+/// An import does not change the current session, and did not say how to read what it imported.
+#[test]
+fn an_import_beside_the_current_session_names_the_command_that_shows_it() {
+    let environment = project();
+    let line =
+        r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"a","value":{"text":"x"}}}"#;
+    for file in ["a.jsonl", "b c.jsonl"] {
+        environment.write(&format!("project/{file}"), &format!("{line}\n"));
+    }
+    let first = environment.forge(["import", "events", "a.jsonl"]).success();
+    assert!(!first.contains("Next: "), "{first}");
+    let second = environment.forge(["import", "events", "b c.jsonl"]).success();
+    assert!(second.ends_with("\nNext: forge brief --session 'b c'\n"), "{second}");
+}
+
 /// The name of the session was empty.
 #[test]
 fn the_import_of_a_stream_without_events_says_so() {

@@ -1,6 +1,6 @@
 //! `forge import events`.
 
-use super::EventsImportArgs;
+use super::{EventsImportArgs, next_command};
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::output::progress::ProgressIndicator;
@@ -95,7 +95,8 @@ impl Verb for EventsImportArgs {
             })?;
         drop(progress);
         store.sync()?;
-        Ok(EventsImportReport { file: shown, unchanged: done.lines == 0, done })
+        let next = next_command(store, done.sessions.first())?;
+        Ok(EventsImportReport { file: shown, unchanged: done.lines == 0, done, next })
     }
 }
 

@@ -1,6 +1,8 @@
 //! `forge import swe-agent`, `mini-swe-agent` and `openhands`.
 
-use super::{MiniSweAgentImport, OpenHandsImport, SweAgentImport, TrajectoryImportArgs};
+use super::{
+    MiniSweAgentImport, OpenHandsImport, SweAgentImport, TrajectoryImportArgs, next_command,
+};
 use crate::config::key;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
@@ -80,6 +82,7 @@ fn import_once(
         unchanged: known.as_ref().is_some_and(|known| is_same(&store, known, &clean)),
         has_no_time: args.started_at.is_none()
             && piece.facts.iter().all(|fact| fact.value.field("synthetic").is_some()),
+        next: None,
     };
     if !report.unchanged {
         let again = known.is_some();
@@ -93,6 +96,7 @@ fn import_once(
             &mut report,
         )?;
     }
+    report.next = next_command(&store, Some(&report.session))?;
     workspace::catch_up_index(&store);
     Ok(report)
 }
