@@ -20,7 +20,7 @@ pub struct ClaimListArgs<K: ListedKind> {
     #[arg(long, value_name = "NAME", conflicts_with = "at")]
     pub branch: Option<NameArg>,
 
-    /// Maximum number to list
+    /// Maximum number to list; the latest ones are listed, of gaps the most critical ones
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 

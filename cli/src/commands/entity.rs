@@ -67,8 +67,9 @@ pub fn list_claims<K: ListedKind>(
             std::cmp::Reverse(own.unwrap_or(Criticality::Medium))
         };
         known.sort_by_key(criticality);
+        known.truncate(args.limit.unwrap_or(usize::MAX));
     }
-    known.truncate(args.limit.unwrap_or(usize::MAX));
+    keep_latest(&mut known, args.limit);
     list_report(reading, K::KIND, state.time()?, (known, total), args.format.as_ref(), context)
 }
 
@@ -104,10 +105,13 @@ pub fn list_facts<K: ListedKind>(
             && args.filter.match_value(known.value())
             && passes(known.value())
     });
-    if let Some(limit) = args.limit {
-        known.drain(..known.len().saturating_sub(limit));
-    }
+    keep_latest(&mut known, args.limit);
     list_report(reading, K::KIND, state.time()?, (known, total), args.format.as_ref(), context)
+}
+
+/// Keeps the last ones up to the limit, if there is one.
+fn keep_latest(known: &mut Vec<KnownEntity>, limit: Option<usize>) {
+    known.drain(..known.len().saturating_sub(limit.unwrap_or(usize::MAX)));
 }
 
 fn list_report(

@@ -78,6 +78,17 @@ fn lists_are_filtered() {
     assert_eq!(count(&["verification", "list", "--until", "now"]), 1);
 }
 
+/// Regression: a list of claims kept the oldest ones.
+#[test]
+fn a_limited_list_has_the_latest_claims() {
+    let environment = example_session();
+    environment.forge(["note", "two"]).success();
+    let list = environment.forge(["note", "list", "-n", "1", "--json"]).json();
+    let notes = list["notes"].as_array().unwrap();
+    assert_eq!(notes.len(), 1);
+    assert_eq!(notes[0]["description"], "two");
+}
+
 #[test]
 fn an_entity_is_shown_with_all_its_fields() {
     let environment = example_session();
