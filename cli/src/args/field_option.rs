@@ -83,7 +83,8 @@ impl FieldOption {
                 .value_parser(|text: &str| text.parse().map(|name: NameArg| name.to_string())),
             FieldShape::Text | FieldShape::Other if holds_ids => arg.value_name("ID"),
             FieldShape::Text | FieldShape::Other => match self.name {
-                "source" | "name" | "tag" => arg.value_name(last_word),
+                "source" | "name" => arg.value_name(last_word),
+                "tag" => arg.value_name(last_word).value_parser(value::one_tag),
                 "description" => arg.value_name("TEXT").value_parser(value::non_empty_text),
                 _ => arg.value_name("TEXT"),
             },

@@ -58,6 +58,15 @@ pub fn non_empty_text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// Parses the only tag that a list takes. No tag has a comma.
+pub fn one_tag(text: &str) -> Result<String, String> {
+    let tag: NameArg = text.parse()?;
+    if text.contains(',') {
+        return Err("a list takes one tag".into());
+    }
+    Ok(tag.0)
+}
+
 /// An entity as typed: its id or a prefix of its id, optionally after `KIND:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityArg {

@@ -74,8 +74,8 @@ pub struct CheckpointCreateArgs {
 #[derive(Debug, clap::Args)]
 pub struct CheckpointListArgs {
     /// Only those with this tag
-    #[arg(short, long, value_name = "TAG")]
-    pub tag: Option<NameArg>,
+    #[arg(short, long, value_name = "TAG", value_parser = value::one_tag)]
+    pub tag: Option<String>,
 
     /// List the checkpoints of all sessions
     #[arg(long)]

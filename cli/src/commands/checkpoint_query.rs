@@ -35,10 +35,7 @@ impl Verb for CheckpointListArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
-        let mut filter = CheckpointFilter {
-            tag: self.tag.as_ref().map(ToString::to_string),
-            ..CheckpointFilter::default()
-        };
+        let mut filter = CheckpointFilter { tag: self.tag.clone(), ..CheckpointFilter::default() };
         let (session, sessions) = if self.all {
             let all = store.sessions()?.into_iter();
             let all = all.map(|summary| store.session(&summary.info.id.to_string()));

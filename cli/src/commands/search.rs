@@ -2,6 +2,7 @@
 
 use crate::args::value::MomentArg;
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::session_reader::SessionReader;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, SessionNeed, StoreAccess};
@@ -43,6 +44,14 @@ impl Verb for SearchArgs {
     const NAME: &'static str = "search";
     type Opened = ();
     type Report = SearchPage;
+
+    fn check(&self, _: &Context) -> Result<(), CommandError> {
+        if self.limit == 0 {
+            return Err(CommandError::invalid("a search shows at least one hit")
+                .hinted("leave '--limit' out, or give it 1 or more"));
+        }
+        Ok(())
+    }
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         // The search index is updated if the store is writable.
