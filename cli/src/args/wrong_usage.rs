@@ -43,13 +43,13 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], mut error: Error) -> Er
                 error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
             }
             let tips = command.option_tips(&word);
-            match own_suggestion {
-                // clap's own tip says how to give a value that begins with a hyphen.
-                Some(ContextValue::StyledStrs(own)) if tips.is_empty() && command.wants_text() => {
-                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(own));
-                    return error;
-                }
-                _ => tips,
+            if tips.is_empty() && own_suggestion.is_some() && command.wants_text() {
+                // clap names only the first letter of several after one hyphen.
+                let whole = command.words.iter().find(|one| one.starts_with(&word));
+                let whole = whole.unwrap_or(&word);
+                vec![format!("to pass '{whole}' as a value, use '-- {whole}'")]
+            } else {
+                tips
             }
         }
         ErrorKind::InvalidValue => command.value_tips(&error),
@@ -146,8 +146,9 @@ impl<'a> CalledCommand<'a> {
         }
         // 'forge note TEXT' adds a note, so the same is tried with other kinds.
         if word.contains(char::is_whitespace) {
-            let adding = format!("{} add ", self.name());
-            let example = EXAMPLES.lines().find(|line| line.starts_with(&adding));
+            let adding = ["add", "create"].map(|verb| format!("{} {verb} ", self.name()));
+            let is_adding = |line: &&str| adding.iter().any(|begin| line.starts_with(begin));
+            let example = EXAMPLES.lines().find(is_adding);
             return example.map(|line| format!("for example: {line}")).into_iter().collect();
         }
         let names = self.command.get_subcommands().map(Command::get_name);
@@ -353,7 +354,7 @@ mod tests {
             ("forge thread rerun --thread x c1 true", "'forge thread rerun --thread x c1 -- true'"),
             ("forge log -n x", "write a whole number"),
             ("forge checkpoint at", "forge checkpoint at '2 hours ago'"),
-            ("forge search pool -fPIC", "use '-- -f'"),
+            ("forge search pool -fPIC", "use '-- -fPIC'"),
         ] {
             let error = error(words);
             assert!(error.contains("tip: ") && error.contains(tip), "{words}: {error}");

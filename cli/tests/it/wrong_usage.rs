@@ -11,6 +11,7 @@ struct WrongUsage(&'static str, i32, &'static [&'static str]);
 const USAGES: &[WrongUsage] = &[
     WrongUsage("hypothesis add", 2, &["<DESCRIPTION>", "for example: forge hypothesis add '"]),
     WrongUsage("h the_pool_is_small", 2, &["for example: forge hypothesis add 'the pool"]),
+    WrongUsage("checkpoint the_bug_is_here", 2, &["for example: forge checkpoint create '"]),
     WrongUsage("hypothesis add x --confidence 1.5", 2, &["from 0 to 1, a percentage such as 70%"]),
     WrongUsage("hypothesis add x --status confirmed", 2, &["'forge hypothesis confirm'"]),
     WrongUsage("gap update G1 --status filled", 2, &["'forge gap fill'"]),
