@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{OperationEffect, OperationRow, Record, SessionRefs};
 use crate::model::text::count_text;
-use crate::model::{OperationAuthor, OperationId, SessionNumber, Timestamp};
+use crate::model::{BranchNumber, OperationAuthor, OperationId, SessionNumber, Timestamp};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashSet};
 
@@ -40,27 +40,33 @@ pub struct OperationSummary {
     pub taken_back: bool,
 }
 
-impl From<OperationRow> for OperationSummary {
-    fn from(row: OperationRow) -> Self {
+impl OperationSummary {
+    /// Summarises an operation of this session.
+    fn new(row: OperationRow, session: &SessionRefs) -> Self {
         let revision = row.effects.iter().rev().find_map(|effect| match effect {
             OperationEffect::Revision { sequence, .. } => Some(*sequence),
             _ => None,
         });
+        let shown = row.effects.iter().filter(|effect| !is_mark(effect));
         Self {
             revision,
             id: row.operation.id,
             verb: row.operation.verb,
             author: row.operation.author,
             time: row.operation.time,
-            effects: row.effects.iter().filter(|effect| !is_mark(effect)).map(describe).collect(),
+            effects: shown.map(|effect| describe(effect, session)).collect(),
             takes_back: row.takes_back,
             taken_back: row.taken_back_by.is_some(),
         }
     }
 }
 
-/// Returns an effect in words.
-fn describe(effect: &OperationEffect) -> String {
+/// Returns an effect on this session in words.
+fn describe(effect: &OperationEffect, session: &SessionRefs) -> String {
+    let named = |branch: &BranchNumber| match session.branch(*branch) {
+        Ok(branch) => format!("branch {}", branch.name),
+        Err(_) => "a branch".to_owned(),
+    };
     match effect {
         OperationEffect::Revision { sequence, .. } => format!("revision #{sequence}"),
         OperationEffect::CheckpointMade { id } => format!("checkpoint {}", id.short()),
@@ -70,14 +76,18 @@ fn describe(effect: &OperationEffect) -> String {
         OperationEffect::CheckpointHidden { old } => {
             format!("took checkpoint #{} back", old.sequence)
         }
-        OperationEffect::BranchMade { .. } => "a branch".to_owned(),
-        OperationEffect::BranchChanged { .. } => "changed a branch".to_owned(),
-        OperationEffect::BranchHidden { hidden: true, .. } => "took a branch back".to_owned(),
-        OperationEffect::BranchHidden { hidden: false, .. } => "brought a branch back".to_owned(),
-        OperationEffect::Switched { elsewhere: true, .. } => {
-            "checked out a branch in another store".to_owned()
+        OperationEffect::BranchMade { branch } => named(branch),
+        OperationEffect::BranchChanged { branch, .. } => format!("changed {}", named(branch)),
+        OperationEffect::BranchHidden { branch, hidden: true, .. } => {
+            format!("took {} back", named(branch))
         }
-        OperationEffect::Switched { .. } => "checked out a branch".to_owned(),
+        OperationEffect::BranchHidden { branch, hidden: false, .. } => {
+            format!("brought {} back", named(branch))
+        }
+        OperationEffect::Switched { branch, elsewhere: true, .. } => {
+            format!("checked out {} in another store", named(branch))
+        }
+        OperationEffect::Switched { branch, .. } => format!("checked out {}", named(branch)),
         OperationEffect::Facts { count, .. } => match count {
             1 => "1 fact".to_owned(),
             count => format!("{count} facts"),
@@ -168,7 +178,9 @@ impl Session {
     /// Returns the newest operations of this session, at most `limit`, newest first.
     pub fn operations(&self, limit: usize) -> Result<Vec<OperationSummary>> {
         let view = self.view()?;
-        Ok(self.operation_rows(&view, limit)?.into_iter().map(Into::into).collect())
+        let session = session_refs(&view.refs, self.number)?;
+        let rows = self.operation_rows(&view, limit)?.into_iter();
+        Ok(rows.map(|row| OperationSummary::new(row, session)).collect())
     }
 
     /// Returns the operation that [`Session::undo`] without an id would undo, or that
@@ -188,7 +200,8 @@ impl Session {
         };
         let undone = row.takes_back.filter(|_| redo);
         let undone = undone.map(|first| find_operation(&view, &first)).transpose()?.flatten();
-        Ok(Some(undone.unwrap_or_else(|| row.clone()).into()))
+        let shown = undone.unwrap_or_else(|| row.clone());
+        Ok(Some(OperationSummary::new(shown, session_refs(&view.refs, self.number)?)))
     }
 
     /// Returns the operations of this session that were pulled from others.
@@ -257,7 +270,8 @@ impl Session {
                 _ => None,
             };
             let shown = shown.unwrap_or_else(|| target.clone());
-            let undone = UndoReport { operation: operation.id, target: shown.into(), revision };
+            let target = OperationSummary::new(shown, session_refs(&view.refs, self.number)?);
+            let undone = UndoReport { operation: operation.id, target, revision };
             let record = Record { operation: operation.clone(), changes };
             Ok((Some(record), undone))
         })?;

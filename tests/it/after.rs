@@ -185,7 +185,7 @@ fn a_fork_is_undone_and_redone_as_a_whole() {
         let fork = session.operations(9).unwrap().pop().unwrap();
         session.write(&act(9)).change(note("d", "9")).commit().unwrap();
         let made = session.operations(9).unwrap();
-        let made = made.iter().find(|one| one.effects.contains(&"a branch".to_owned())).unwrap();
+        let made = made.iter().find(|one| one.effects.contains(&"branch fork".to_owned())).unwrap();
         assert_ne!(made.id, fork.id);
         let error = session.undo(&act(10), Some(&made.id.to_string())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);

@@ -188,6 +188,19 @@ fn the_last_operation_is_undone_and_redone() {
     assert_eq!(environment.forge(["undo", "--json"]).json()["schema"], "forge.undo/1");
 }
 
+/// Regression: an undo said 'changed a branch', without its name.
+#[test]
+fn an_undo_names_the_branch_that_the_operation_changed() {
+    let environment = project();
+    environment.forge(["branch", "create", "try"]).success();
+    environment.forge(["branch", "switch", "try"]).success();
+    let undone = environment.forge(["undo"]).success();
+    assert!(undone.contains(": checked out branch try"), "{undone}");
+    environment.forge(["branch", "abandon", "try"]).success();
+    let undone = environment.forge(["undo"]).success();
+    assert!(undone.ends_with(": changed branch try\n"), "{undone}");
+}
+
 /// Regression: an undo of this import made the store unreadable, and listed a hundred effects.
 #[test]
 fn an_import_with_several_branches_is_undone_and_redone() {

@@ -157,8 +157,7 @@ pub(crate) fn shared_session_contents(session: &Session) -> String {
     let last = session.summary().unwrap().last_sequence;
     let head = (1..=last).rev().find_map(|number| session.at_sequence(number).ok());
     let head = head.unwrap_or_else(|| session.head().unwrap());
-    let text = contents_at(session, &head)
-        .replace("checked out a branch in another store", "checked out a branch");
+    let text = contents_at(session, &head).replace(" in another store", "");
     text.replace(", current: true", "").replace(", current: false", "")
 }
 
