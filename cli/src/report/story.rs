@@ -135,7 +135,10 @@ impl Report for StoryReport {
             }
         }
         let mut lines = StoryLines::default();
-        for row in self.story.rows() {
+        let rows = self.story.rows();
+        let is_folded = rows.iter().all(|row| matches!(row, StoryRow::Folded { .. }));
+        let says_how = is_folded && !rows.is_empty() && !self.oneline;
+        for row in rows {
             if self.oneline {
                 print_item_with_date(&row, screen);
             } else {
@@ -145,6 +148,9 @@ impl Report for StoryReport {
                 let patches = item.edit_ids().filter_map(|id| self.patches.get(id));
                 patches.for_each(|patch| print_patch(patch, screen));
             }
+        }
+        if says_how {
+            screen.dim(&format!("'{} story --all' shows each item.", screen.forge()));
         }
         if !self.oneline {
             print_findings(findings, screen);

@@ -180,6 +180,7 @@ fn the_heading_counts_the_shown_items() {
     a: 0 of 1 item shown
     ── Thu 1 Jan ───────────────────────────────────────────────────────────
            ▸   1 command
+    'forge story --all' shows each item.
     ");
     assert_snapshot!(environment.forge(["log", "--facts"]), @"
     a: 1 item
