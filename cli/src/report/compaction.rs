@@ -95,7 +95,8 @@ pub struct CompactionShowReport {
 impl Report for CompactionListReport {
     fn human(&self, screen: &mut Screen) {
         if self.compactions.is_empty() {
-            return screen.plain(&format!("No compaction is known in session {}.", self.session));
+            let text = format!("No compaction is known in the session '{}'.", self.session);
+            return screen.plain(&text);
         }
         let titles =
             ["No", "Time", "Ago", "Cause", "Tokens", "Known as", "Handed back", "Left out"];

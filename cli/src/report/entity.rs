@@ -324,9 +324,9 @@ impl Report for EntityListReport {
             let what = plural_noun(self.kind);
             let session = &self.session;
             screen.plain(&match self.total {
-                0 => format!("No {what} in the session {session}."),
+                0 => format!("No {what} in the session '{session}'."),
                 total => format!(
-                    "No matching {what} in the session {session}; the whole list has {total}."
+                    "No matching {what} in the session '{session}'; the whole list has {total}."
                 ),
             });
             return;

@@ -76,7 +76,9 @@ impl Report for LogReport {
     fn human(&self, screen: &mut Screen) {
         if self.entries.is_empty() {
             let session = &self.session;
-            return screen.plain(&format!("There is nothing in the log of {session} yet."));
+            return screen.plain(&format!(
+                "No revision or checkpoint of the session '{session}' is in this part of the log."
+            ));
         }
         for entry in &self.entries {
             match entry {
@@ -131,7 +133,10 @@ impl Report for OperationListReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.operations.is_empty() {
-            screen.plain(&format!("Nothing was done in {} yet.", self.session));
+            screen.plain(&format!(
+                "No operation of the session '{}' is in this part of the log.",
+                self.session
+            ));
         }
         for operation in &self.operations {
             let time = screen.column_time(operation.time);

@@ -143,7 +143,8 @@ impl Report for RecoverReport {
     fn human(&self, screen: &mut Screen) {
         let Self { session, branch, point, .. } = self;
         let Some(at) = point.at else {
-            return screen.plain(&format!("Nothing is recorded in {session} yet."));
+            let text = format!("Nothing is recorded in the session '{session}' yet.");
+            return screen.plain(&text);
         };
         screen.put(Tone::Plain, &format!("{session} on {branch}"));
         if let Some(revision) = &point.revision {

@@ -97,7 +97,7 @@ impl UnfinishedStream {
             source => (source, ""),
         };
         let text = format!(
-            "The session {} holds a part of {source}, unless it is being imported now: '{}' \
+            "The session '{}' holds a part of {source}, unless it is being imported now: '{}' \
             imports the rest{other}",
             self.session, self.command
         );

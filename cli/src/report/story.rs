@@ -126,7 +126,8 @@ impl Report for StoryReport {
         let findings = &self.story.findings;
         if findings.items == 0 {
             let session = &self.story.session;
-            return screen.plain(&format!("Nothing has happened in {session} yet."));
+            let text = format!("Nothing has happened in the session '{session}' yet.");
+            return screen.plain(&text);
         }
         if !self.oneline {
             print_header(&self.story, screen);

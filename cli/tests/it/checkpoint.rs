@@ -87,9 +87,9 @@ fn an_empty_list_of_checkpoints_is_reported_as_empty() {
     'forge checkpoint create MESSAGE' makes one.
     ");
     // Facts are not in the timeline, so an empty one does not mean that nothing has happened.
-    assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @"s has no revision and no checkpoint yet. 'forge story' shows what happened.");
+    assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @"The session 's' has no revision and no checkpoint yet. 'forge story' shows what happened.");
     environment.forge(["note", "add", "x"]).success();
-    assert_snapshot!(environment.forge(["checkpoint", "timeline", "--limit", "0"]), @"No head, fork, merge or checkpoint of s is in this part of the timeline.");
+    assert_snapshot!(environment.forge(["checkpoint", "timeline", "--limit", "0"]), @"No head, fork, merge or checkpoint of the session 's' is in this part of the timeline.");
 }
 
 #[test]

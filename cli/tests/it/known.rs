@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 #[test]
 fn an_empty_list_says_that_nothing_matches() {
     let environment = example_session();
-    assert_snapshot!(environment.forge(["gap", "list", "--status", "filling"]), @"No matching gaps in the session tensor; the whole list has 2.");
+    assert_snapshot!(environment.forge(["gap", "list", "--status", "filling"]), @"No matching gaps in the session 'tensor'; the whole list has 2.");
     assert_snapshot!(environment.forge(["checkpoint", "list", "--tag", "nothing"]), @r"
     No matching checkpoints.
     'forge checkpoint list' lists all of the session.
@@ -32,9 +32,9 @@ fn claims_and_facts_are_listed() {
     Id  Time          Status  Says
     v1   1 Feb 13:00  failed  unit tests
     ");
-    assert_snapshot!(environment.forge(["task", "list"]), @"No tasks in the session tensor.");
-    assert_snapshot!(environment.forge(["tool", "list"]), @"No tool calls in the session tensor.");
-    assert_snapshot!(environment.forge(["agent", "list"]), @"No sub-agents in the session tensor.");
+    assert_snapshot!(environment.forge(["task", "list"]), @"No tasks in the session 'tensor'.");
+    assert_snapshot!(environment.forge(["tool", "list"]), @"No tool calls in the session 'tensor'.");
+    assert_snapshot!(environment.forge(["agent", "list"]), @"No sub-agents in the session 'tensor'.");
     let lists = [
         ("hypothesis", "hypotheses"),
         ("evidence", "evidence"),

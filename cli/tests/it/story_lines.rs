@@ -51,7 +51,7 @@ fn the_last_number_of_lines_counts() {
 fn the_story_of_an_empty_session_reports_that_it_is_empty() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "quiet"]).success();
-    assert_snapshot!(environment.forge(["story"]), @"Nothing has happened in quiet yet.");
+    assert_snapshot!(environment.forge(["story"]), @"Nothing has happened in the session 'quiet' yet.");
     assert_snapshot!(environment.forge(["story", "nowhere"]), @"
     [stderr]
     error: there is no session 'nowhere'
