@@ -187,6 +187,10 @@ fn a_gap_that_stays_open_gets_no_resolution() {
     ");
     environment.forge(["gap", "update", "G1", "--status", "obsolete"]).success();
     assert_snapshot!(environment.forge(update), @"Updated gap G1 (session project, branch main, #3)");
+    // Regression: a gap that was opened again kept its answer.
+    environment.forge(["gap", "update", "G1", "--status", "open"]).success();
+    let gap = environment.forge(["gap", "show", "G1", "--json"]).json();
+    assert!(gap["gap"]["resolution"].is_null(), "{gap}");
 }
 
 #[test]
