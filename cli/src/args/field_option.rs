@@ -85,7 +85,9 @@ impl FieldOption {
             FieldShape::Text | FieldShape::Other => match self.name {
                 "source" | "name" => arg.value_name(last_word),
                 "tag" => arg.value_name(last_word).value_parser(value::one_tag),
-                "description" => arg.value_name("TEXT").value_parser(value::non_empty_text),
+                "description" | "reason" | "resolution" => {
+                    arg.value_name("TEXT").value_parser(value::non_empty_text)
+                }
                 _ => arg.value_name("TEXT"),
             },
         }

@@ -50,6 +50,8 @@ const USAGES: &[WrongUsage] = &[
     WrongUsage("command list --since 10m --until 1h", 2, &["'10m' is after '1h'"]),
     WrongUsage("checkpoint list --since 10m --until 1h", 2, &["'10m' is after '1h'"]),
     WrongUsage("checkpoint list --tag a,b", 2, &["'a,b'", "a list takes one tag"]),
+    WrongUsage("hypothesis update H1 --reason=", 2, &["'--reason <TEXT>'", "may not be empty"]),
+    WrongUsage("gap update G1 --resolution=", 2, &["it may not be empty"]),
     WrongUsage("hypothesis list -t a,b", 2, &["'a,b'", "a list takes one tag"]),
     WrongUsage("search x -n 0", 2, &["at least one hit", "hint: "]),
     WrongUsage("search x --since 10m --until 1h", 2, &["'10m' is after '1h'"]),
