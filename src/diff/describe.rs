@@ -78,7 +78,7 @@ pub fn describe(changes: &[EntryChange]) -> Vec<TypedChange> {
 }
 
 /// Describes the facts that differ between two moments: `added`, `removed` (if the new moment is
-/// the earlier one), or one `updated` for each field (including `status`), by kind and id.
+/// the earlier one), or one `updated` for each field (including `status`), by kind and time.
 ///
 /// Takes the facts of both moments, or only those that may differ, in any order. If a list contains
 /// several versions of one kind and id, the one with the greatest (`at`, place) counts.
@@ -89,7 +89,11 @@ pub fn describe_facts<'a>(
 ) -> Vec<TypedChange> {
     let mut typed = Vec::new();
     let same = |old: &&Fact, new: &&Fact| old.value == new.value;
-    for ((kind, id), old, new) in differences(newest(old), newest(new), same) {
+    let mut differing: Vec<_> = differences(newest(old), newest(new), same).collect();
+    differing.sort_by_key(|((kind, _), old, new)| {
+        (*kind, new.or(*old).map(|fact| (fact.at, fact.place)))
+    });
+    for ((kind, id), old, new) in differing {
         let entity = DescribedEntity { kind, id };
         match (old, new) {
             (None, None) => {}

@@ -81,8 +81,9 @@ pub fn print_some_changes(
 ) {
     for &kind in Kind::ALL {
         let mut of_kind: Vec<_> = changes.iter().filter(|change| change.kind == kind).collect();
-        // E2 comes before E10.
-        of_kind.sort_by(|a, b| (a.id.len(), &a.id).cmp(&(b.id.len(), &b.id)));
+        if kind.is_claim() {
+            of_kind.sort_by(|a, b| id_order(&a.id).cmp(&id_order(&b.id)));
+        }
         if of_kind.is_empty() {
             continue;
         }
@@ -96,6 +97,13 @@ pub fn print_some_changes(
             screen.dim(&format!("  and {rest} more ({rest_is})"));
         }
     }
+}
+
+/// Returns a key by which `E2` comes before `E10`: of two numbers, the shorter one comes first.
+fn id_order(id: &str) -> Vec<(usize, &[u8])> {
+    let runs = id.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
+    let is_number = |run: &[u8]| run.first().is_some_and(u8::is_ascii_digit);
+    runs.map(|run| (if is_number(run) { run.len() } else { 0 }, run)).collect()
 }
 
 pub fn print_change(change: &TypedChange, screen: &mut Screen) {

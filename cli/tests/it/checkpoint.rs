@@ -187,6 +187,26 @@ fn a_diff_lists_ids_in_the_order_of_their_numbers() {
     let diff = environment.forge(["diff", "start", "--kind", "note"]).success();
     let ids: Vec<&str> = diff.lines().filter_map(|line| line.strip_prefix("  + ")).collect();
     assert!(ids[0].starts_with("N2 ") && ids[9].starts_with("N11 "), "{diff}");
+    for id in ["zed", "a-longer-id", "H10"] {
+        environment.forge(["hypothesis", "add", "x", "--id", id]).success();
+    }
+    let diff = environment.forge(["diff", "start", "--kind", "hypothesis"]).success();
+    assert!(diff.ends_with("\n  + H10 x\n  + a-longer-id x\n  + zed x\n"), "{diff}");
+}
+
+/// Regression: a diff listed facts by their ids, which are hashes, and so showed any eight of them.
+#[test]
+fn a_diff_lists_facts_in_the_order_of_their_times() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "one"]).success();
+    for number in 0..10 {
+        let text = number.to_string();
+        environment.forge(["command", "record", "--", "echo", &text]).success();
+    }
+    let diff = environment.forge(["diff", "start", "--kind", "command"]).success();
+    let shown: Vec<&str> = diff.lines().filter_map(|line| line.split("echo ").nth(1)).collect();
+    assert_eq!(shown, ["0", "1", "2", "3", "4", "5", "6", "7"], "{diff}");
 }
 
 #[test]
