@@ -299,7 +299,7 @@ impl Report for EventsImportReport {
     fn human(&self, screen: &mut Screen) {
         let done = &self.done;
         if done.sessions.is_empty() {
-            screen.plain(&format!("{}: nothing to import, it has no event", self.file));
+            screen.plain(&format!("{}: nothing to import, it has no new event", self.file));
             return print_waiting(done.waiting_bytes, screen);
         }
         screen.put(Tone::Plain, &format!("{}: ", self.file));

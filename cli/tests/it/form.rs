@@ -266,8 +266,19 @@ fn the_import_of_a_stream_without_events_says_so() {
     {
         environment.write("project/a.jsonl", text);
         let took = environment.forge(["import", "events", "a.jsonl"]).success();
-        assert_eq!(took, format!("a.jsonl: nothing to import, it has no event\n{rest}"), "{text}");
+        assert_eq!(
+            took,
+            format!("a.jsonl: nothing to import, it has no new event\n{rest}"),
+            "{text}"
+        );
     }
+    // Regression: a stream that was imported up to an unfinished line was said to have no event.
+    let line =
+        r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"a","value":{"text":"x"}}}"#;
+    environment.write("project/b.jsonl", &format!("{line}\n{{\"at\""));
+    environment.forge(["import", "events", "b.jsonl"]).success();
+    let took = environment.forge(["import", "events", "b.jsonl"]).success();
+    assert!(took.starts_with("b.jsonl: nothing to import, it has no new event\n"), "{took}");
 }
 
 /// Regression: a JSON document was printed for each file.
