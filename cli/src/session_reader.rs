@@ -252,7 +252,11 @@ fn entity_of_any_kind(state: &StateAt, name: &EntityArg) -> Result<KnownEntity, 
             let named = |known: &KnownEntity| format!("{}:{}", known.kind(), known.id());
             let matches = begins.iter().take(MATCHES).map(named).collect();
             let error = CommandError::from(Error::Ambiguous { prefix: name.id.clone(), matches });
-            Err(error.hinted("'KIND:ID' says which kind is meant"))
+            let is_other = |known: &KnownEntity| known.kind() != begins[0].kind();
+            Err(match begins.iter().any(is_other) {
+                true => error.hinted("'KIND:ID' says which kind is meant"),
+                false => error,
+            })
         }
     }
 }
