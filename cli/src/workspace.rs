@@ -375,7 +375,17 @@ pub fn point(
     session: &Session,
     moment: &MomentArg,
 ) -> Result<ResolvedMoment, CommandError> {
-    resolve(context, session, &self::moment(context, session, moment)?)
+    let found = self::moment(context, session, moment);
+    found.and_then(|found| resolve(context, session, &found)).map_err(|error| {
+        let text = moment.as_str();
+        let all = session.checkpoints(&CheckpointFilter::default()).unwrap_or_default();
+        match all.iter().find(|one| one.message.eq_ignore_ascii_case(text)) {
+            Some(one) => {
+                error.hinted(format!("the checkpoint '#{}' has this message", one.sequence))
+            }
+            None => error,
+        }
+    })
 }
 
 /// Resolves a parsed moment in a session.

@@ -376,6 +376,13 @@ fn an_unknown_moment_is_an_error_with_a_hint() {
     hint: 'basline' is not a time: write for example '2 hours ago', 'yesterday 14:30' or '2025-01-20 14:30:00'
     [exit 3]
     ");
+    for text in ["before the split", "Before the split"] {
+        let output = environment.forge(["checkpoint", "show", text]);
+        assert!(
+            output.stderr.ends_with("hint: the checkpoint '#7' has this message\n"),
+            "{output}"
+        );
+    }
     assert_snapshot!(environment.forge(["checkpoint", "show", "tag:basline"]), @"
     [stderr]
     error: there is no tag 'basline'
