@@ -55,7 +55,7 @@ pub struct SessionBrief {
     /// The last prompts, the latest first. Only [`Story::brief`](crate::story::Story::brief) fills
     /// this list, `uncommitted` and `commits`.
     pub prompts: Vec<BriefLine>,
-    /// The files that were edited after the last commit, the latest edit first.
+    /// The files with an edit that no recorded commit contains, the latest edit first.
     pub uncommitted: Vec<BriefLine>,
     /// The last commits, the latest first, each with its hash as id: what commands committed, and
     /// what checkpoints since the first edit recorded that no command shows. Not one of the

@@ -15,6 +15,7 @@ use super::project_root::{ProjectRoot, shown_path};
 use super::record_item::{
     branch_created, branch_settled, commit_item, compaction_detail, delivery_item,
 };
+use super::staged_files::StagedFiles;
 use super::whole_text::{TextPart, fill_from};
 use super::{Story, StoryTurn, fact_item};
 use crate::diff::{describe, summary};
@@ -196,6 +197,9 @@ impl StoryBuilder {
     fn add_command(&mut self, known: &SourcedFact) {
         let fact = &known.fact;
         let Ok(command) = ExecutedCommand::from_value(&fact.value) else { return };
+        if let Some(files) = StagedFiles::of(&command, self.root.as_ref()) {
+            self.findings.stage(&files);
+        }
         let made = deliveries(&command);
         for delivery in &made {
             self.findings.add_delivery(fact.at, command.agent.as_deref(), delivery);
@@ -207,6 +211,9 @@ impl StoryBuilder {
             }
             let item = delivery_item(fact.at, delivery).about(Kind::Command, &fact.id);
             self.push(item.by(command.agent.clone()));
+        }
+        if made.iter().any(|delivery| delivery.kind == DeliveryKind::Commit) {
+            self.findings.end_commit();
         }
         if made.is_empty() && !self.checked.contains(fact) {
             let item = fact_item::command_item(known, &command, self.root.as_ref());
@@ -312,6 +319,7 @@ impl StoryBuilder {
             let item =
                 commit_item(checkpoint.time, commit.subject.as_deref(), commit.sha.as_deref());
             self.findings.add_commit(commit);
+            self.findings.end_commit();
             item
         } else {
             return;

@@ -70,7 +70,7 @@ pub(super) fn deliveries(command: &ExecutedCommand) -> Vec<Delivery> {
 
 /// Returns whether the record says that the command did not run, was stopped, or went on in the
 /// background.
-fn has_not_run(command: &ExecutedCommand) -> bool {
+pub(super) fn has_not_run(command: &ExecutedCommand) -> bool {
     use CommandOutcome::{Background, Interrupted, Refused, TimedOut};
     matches!(command.outcome, Some(Refused | Interrupted | TimedOut | Background))
 }
@@ -149,7 +149,7 @@ impl<'c> Invocation<'c> {
 }
 
 /// Returns the subcommand after git's own options.
-fn git_verb<'c>(words: &mut impl Iterator<Item = &'c str>) -> Option<&'c str> {
+pub(super) fn git_verb<'c>(words: &mut impl Iterator<Item = &'c str>) -> Option<&'c str> {
     loop {
         match words.next()? {
             "-C" | "-c" | "--git-dir" | "--work-tree" => {

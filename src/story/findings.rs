@@ -5,10 +5,11 @@ use super::StoryTurn;
 use super::delivery::{Delivery, DeliveryKind};
 use super::gist::one_line;
 use super::item::{StoryItem, StoryKind};
+use super::staged_files::StagedFiles;
 use crate::model::Timestamp;
 use crate::store::LastCheckResult;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A prompt shorter than this says too little to be a title, in characters.
 const TITLE_MIN_CHARS: usize = 16;
@@ -31,8 +32,7 @@ pub struct StoryFindings {
     pub loud: usize,
     /// The commits, oldest first.
     pub commits: Vec<DeliveredCommit>,
-    /// The files that were edited after the last commit, the latest edit first. If no commit is
-    /// recorded, all edited files.
+    /// The files with an edit that no recorded commit contains, the latest edit first.
     pub uncommitted: Vec<UncommittedFile>,
     /// The checks whose last result is a failure, oldest first.
     pub failing: Vec<LastCheckResult>,
@@ -56,12 +56,12 @@ pub struct DeliveredCommit {
     pub agent: Option<String>,
 }
 
-/// A file that was edited after the last commit.
+/// A file with an edit that no recorded commit contains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UncommittedFile {
     /// Its path, relative to the project if it is inside.
     pub path: String,
-    /// How often it was edited after the last commit.
+    /// How often it was edited after the last commit that contains it.
     pub edits: u64,
     /// When it was edited last.
     pub last: Timestamp,
@@ -73,8 +73,11 @@ pub(super) struct FindingsCollector {
     pull_request: Option<String>,
     first_task: Option<String>,
     commits: Vec<DeliveredCommit>,
-    /// The edits since the last commit, by path.
+    /// The edits that no commit contains, by path.
     edits: BTreeMap<String, UncommittedFile>,
+    /// The paths of the edits that commands added to the next commit; `None` if no command shows
+    /// what was added.
+    staged: Option<BTreeSet<String>>,
     compactions: usize,
 }
 
@@ -92,6 +95,20 @@ impl FindingsCollector {
         let file = self.edits.entry(path.to_owned()).or_insert(new);
         file.edits += 1;
         file.last = file.last.max(at);
+        if let Some(staged) = &mut self.staged {
+            staged.remove(path);
+        }
+    }
+
+    /// Adds files to the next commit.
+    pub(super) fn stage(&mut self, files: &StagedFiles) {
+        let added = self.edits.keys().filter(|path| files.contains(path)).cloned();
+        self.staged.get_or_insert_default().extend(added);
+    }
+
+    /// Forgets what was added to a commit, after the command that made it.
+    pub(super) fn end_commit(&mut self) {
+        self.staged = None;
     }
 
     pub(super) fn add_delivery(&mut self, at: Timestamp, agent: Option<&str>, made: &Delivery) {
@@ -109,8 +126,12 @@ impl FindingsCollector {
         }
     }
 
+    /// Adds a commit. If no command shows what was added to it, it is taken to contain all edits.
     pub(super) fn add_commit(&mut self, commit: DeliveredCommit) {
-        self.edits.clear();
+        match &self.staged {
+            Some(staged) => self.edits.retain(|path, _| !staged.contains(path)),
+            None => self.edits.clear(),
+        }
         self.commits.push(commit);
     }
 
@@ -210,6 +231,22 @@ mod tests {
         let findings = found.finish(&[], crate::store::CheckResults::default());
         assert_eq!(findings.title.as_deref(), Some("Sum up"));
         assert_eq!(pull_request_title("Lease: keep it"), "Lease: keep it");
+    }
+
+    #[test]
+    fn a_commit_contains_only_what_was_added_to_it() {
+        let mut found = FindingsCollector::default();
+        for path in ["a.rs", "src/b.rs", "c.rs"] {
+            found.add_edit(at(1), path);
+        }
+        found.stage(&StagedFiles::At(vec!["a.rs".to_owned(), "src".to_owned()]));
+        found.add_edit(at(2), "a.rs");
+        found.add_delivery(at(3), None, &delivery(DeliveryKind::Commit, "one"));
+        let left = |found: &FindingsCollector| found.edits.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(left(&found), ["a.rs", "c.rs"]);
+        found.end_commit();
+        found.add_delivery(at(4), None, &delivery(DeliveryKind::Commit, "two"));
+        assert_eq!(left(&found), [""; 0]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod patch_line;
 mod project_root;
 mod record_item;
 mod row;
+mod staged_files;
 #[cfg(test)]
 mod tests;
 mod time_ruler;

@@ -188,6 +188,24 @@ fn edits_are_one_line_until_something_else_has_a_line() {
     assert_eq!(story.root.as_ref().map(ProjectRoot::as_str), Some("/home/m/w"));
 }
 
+/// Regression: any commit emptied the list of files that are not committed.
+#[test]
+fn a_file_that_was_not_added_to_a_commit_is_not_committed() {
+    let facts = vec![
+        prompt("p", 0, "go"),
+        edit("e1", 1, "/home/m/w/src/a.rs"),
+        edit("e2", 2, "/home/m/w/b.rs"),
+        edit("e3", 3, "/home/m/w/c.rs"),
+        command("c1", 4, "git add src && git commit -m one", "0"),
+        command("c2", 5, "git add c.rs", "0"),
+        command("c3", 6, "git commit -m two", "0"),
+    ];
+    let story = story_of(&session(facts));
+    let files = story.findings.uncommitted.iter().map(|file| file.path.as_str());
+    assert_eq!(files.collect::<Vec<_>>(), ["b.rs"]);
+    assert_eq!(story.findings.commits.len(), 2);
+}
+
 #[test]
 fn the_work_of_a_sub_agent_is_one_line_of_the_story() {
     let by_agent = |mut fact: Fact| {

@@ -87,7 +87,7 @@ pub struct StorySummary {
     pub failing: Vec<String>,
     /// How many checks pass.
     pub passing: usize,
-    /// How many files were edited after the last commit.
+    /// How many files have an edit that no recorded commit contains.
     pub uncommitted: usize,
     /// How many commits there are.
     pub commits: usize,

@@ -305,7 +305,7 @@ impl HandoverPage {
         let _ = writeln!(self.out, "Files changed{within}, the latest first: {names}.");
     }
 
-    /// Adds the names of files that were edited after the last commit; nothing without a commit.
+    /// Adds the names of edited files that no recorded commit contains; nothing without a commit.
     fn uncommitted(&mut self, known: &SessionKnowledge) {
         let files = &known.brief.uncommitted;
         if files.is_empty() || known.commits.is_empty() {
@@ -313,7 +313,7 @@ impl HandoverPage {
         }
         let names = files.iter().map(|file| shorten(&file.text, 120));
         let names = leading_names(names, self.lines * 2);
-        let _ = writeln!(self.out, "Edited after the last commit: {names}.");
+        let _ = writeln!(self.out, "Not committed: {names}.");
     }
 
     /// Formats a time of day, with the date if it is not the day of the compaction.

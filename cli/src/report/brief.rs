@@ -115,7 +115,7 @@ pub struct BriefLists {
     pub prompts: Vec<BriefLineJson>,
     /// The last commands and tool calls that were refused, with the reason: do not try them again.
     pub refused: Vec<BriefLineJson>,
-    /// Files that were edited after the last commit.
+    /// Files with an edit that no recorded commit contains.
     pub uncommitted: Vec<BriefLineJson>,
     /// The last notes.
     pub notes: Vec<BriefLineJson>,

@@ -79,7 +79,7 @@ struct FindingsJson<'s> {
     told: usize,
     compactions: usize,
     commits: &'s [DeliveredCommit],
-    /// The files that were edited after the last commit; all edited files if there is no commit.
+    /// The files with an edit that no recorded commit contains.
     uncommitted: &'s [UncommittedFile],
     /// The checks whose last result is a failure.
     failing: Vec<CheckJson<'s>>,
@@ -264,9 +264,8 @@ fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
         let named = findings.uncommitted.iter().take(FILES_NAMED).map(|file| file.path.as_str());
         let more = findings.uncommitted.len().saturating_sub(FILES_NAMED);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let when = if findings.commits.is_empty() { "no commit" } else { "after the last commit" };
         screen.short_line(&[
-            (Tone::Warning, &format!("! edited, {when}  ")),
+            (Tone::Warning, "! not committed  "),
             (Tone::Plain, &named.collect::<Vec<_>>().join(", ")),
             (Tone::Plain, &more),
         ]);

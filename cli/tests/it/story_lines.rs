@@ -235,7 +235,7 @@ fn the_log_shows_the_patches_of_edits() {
                -old\x1b[2J
                +new
 
-    ! edited, no commit  /w/src/a.rs
+    ! not committed  /w/src/a.rs
     ");
     assert_snapshot!(environment.forge(["log", "-p", "--oneline"]), @r"
     2026-01-01 11:00 ± a.rs +1 −1
@@ -263,7 +263,7 @@ fn a_changed_line_that_looks_like_the_name_of_a_file_is_shown() {
                --- a comment
                +++ more
 
-    ! edited, no commit  /w/q.sql
+    ! not committed  /w/q.sql
     ");
 }
 

@@ -165,7 +165,7 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
     terminal.run(&format!("{FORGE} tui; echo left=$?"));
     // The story, the findings at its end, and the nights on the axis of time.
     terminal.sees("38 prompts, 8 commits");
-    terminal.sees("! 4 files uncommitted");
+    terminal.sees("! 6 files uncommitted");
     terminal.sees("Not committed");
     terminal.sees("longest pause 18 h 13 min");
     terminal.sees("|18h|");

@@ -114,7 +114,7 @@ pub struct Outcome {
     pub last_pass: Option<(PageText, Timestamp)>,
     /// The commits, oldest first.
     pub commits: Vec<CommitRow>,
-    /// The files that were edited after the last commit.
+    /// The files with an edit that no recorded commit contains.
     pub uncommitted: Vec<PageText>,
 }
 
