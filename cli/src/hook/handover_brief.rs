@@ -133,6 +133,22 @@ fn render(
     );
     let brief = &known.brief;
     page.lost(lost, &brief.prompts);
+    let last = known.last_prompt();
+    match last {
+        Some(last) => {
+            let prompt = shorten(&last.whole, (page.text * 2).max(80));
+            let clock = page.time_of_day(last.at);
+            let line = brief.prompts.iter().find(|line| line.id == last.id);
+            let question = line.map(|line| page.question(line)).unwrap_or_default();
+            let _ = writeln!(page.out, "Last prompt ({clock}): {prompt}{question}");
+        }
+        None => page.line_if_none("Last prompt"),
+    }
+    let is_earlier = |line: &&BriefLine| last.is_none_or(|last| line.at < last.at);
+    let earlier: Vec<&BriefLine> = brief.prompts.iter().filter(is_earlier).collect();
+    page.all_lines("Prompts before it, the latest first", earlier, |page, line| {
+        format!("{}{}", shorten(&line.text, page.text.max(40)), page.question(line))
+    });
     page.hypotheses("Confirmed", &brief.confirmed);
     page.hypotheses("Rejected", &brief.rejected);
     page.hypotheses("Still open", &brief.active);
@@ -165,22 +181,6 @@ fn render(
     });
     page.first_lines("Checks that passed last", &known.brief.passed, |page, line| {
         format!("{} at {}", shorten(&line.text, page.text.max(40)), page.time_of_day(line.at))
-    });
-    let last = known.last_prompt();
-    match last {
-        Some(last) => {
-            let prompt = shorten(&last.whole, (page.text * 2).max(80));
-            let clock = page.time_of_day(last.at);
-            let line = brief.prompts.iter().find(|line| line.id == last.id);
-            let question = line.map(|line| page.question(line)).unwrap_or_default();
-            let _ = writeln!(page.out, "Last prompt ({clock}): {prompt}{question}");
-        }
-        None => page.line_if_none("Last prompt"),
-    }
-    let is_earlier = |line: &&BriefLine| last.is_none_or(|last| line.at < last.at);
-    let earlier: Vec<&BriefLine> = brief.prompts.iter().filter(is_earlier).collect();
-    page.all_lines("Prompts before it, the latest first", earlier, |page, line| {
-        format!("{}{}", shorten(&line.text, page.text.max(40)), page.question(line))
     });
     page.files(known);
     page.uncommitted(known);
