@@ -4,6 +4,7 @@ use super::StoryCut;
 use super::agent_work::AgentWork;
 use super::project_root::ProjectRoot;
 use crate::error::Result;
+use crate::model::claim::{FactText, FieldValue};
 use crate::model::{BranchStatus, Fact, Kind, Timestamp, Value};
 use crate::store::{BranchSummary, LogItem, SourcedFact, StateAt};
 use std::collections::BTreeSet;
@@ -97,10 +98,12 @@ impl StoryEvents {
         let first_edit = edits.map(|known| known.fact.at).min();
         let mut read = Self::of_facts(facts);
         read.events.retain(|(_, event)| match event {
-            StoryEvent::Fact(known) => matches!(
-                known.fact.kind,
-                Kind::Prompt | Kind::Message | Kind::Code | Kind::Agent | Kind::Command
-            ),
+            StoryEvent::Fact(known) => match known.fact.kind {
+                Kind::Prompt | Kind::Message | Kind::Code | Kind::Agent => true,
+                // Only commands that may have committed something are needed.
+                Kind::Command => mentions_git(&known.fact.value),
+                _ => false,
+            },
             _ => true,
         });
         if let Some(first) = first_edit {
@@ -159,6 +162,11 @@ impl CheckedCommands {
         let line = text_field(&command.value, "command").unwrap_or_default();
         self.ids.contains(&command.id) || self.lines.contains(&(command.at, line.to_owned()))
     }
+}
+
+fn mentions_git(command: &Value) -> bool {
+    let line = command.field("command").and_then(FactText::read);
+    line.is_some_and(|line| line.preview().contains("git"))
 }
 
 /// Returns the id of the call that made a check. If a command line has several checks, their ids
