@@ -50,8 +50,10 @@ impl RecordedClaim for Gap {
         if status.and_then(GapStatus::read).is_some_and(|status| !status.is_open()) {
             return Ok(());
         }
+        let fill =
+            "'forge gap fill' fills it; otherwise give its status too: 'unfillable' or 'obsolete'";
         Err(CommandError::invalid(format!("the gap {id} is open: it cannot have a resolution"))
-            .hinted("give its status too: 'filled' ('forge gap fill'), 'unfillable' or 'obsolete'"))
+            .hinted(fill))
     }
 
     fn change(fields: &mut FieldMap, changed: &FieldMap) {

@@ -23,6 +23,16 @@ pub(super) const WHOLE_BYTES: usize = 12 * 1024;
 const ERROR_BYTES: usize = 2 * 1024;
 /// The maximum number of causes in an error, and of hints.
 const CAUSES: usize = 8;
+/// Parts of hints that name a command, and what they are for an agent, which has tools.
+const TOOL_FORMS: [(&str, &str); 7] = [
+    ("'forge search'", "'search'"),
+    ("'forge hypothesis list'", "'state'"),
+    ("'forge gap list'", "'state'"),
+    ("'forge gap fill'", "the status 'filled'"),
+    ("'forge checkpoint list --tag commit' lists those", "'timeline' lists those"),
+    ("'forge session list'", "the resource 'forge://sessions'"),
+    ("separate tags by commas: '--tags one,two'", "give each tag as an item of the list"),
+];
 /// The maximum number of links in an answer.
 const LINKS: usize = 10;
 
@@ -193,7 +203,8 @@ pub(super) fn error_lines(error: &CommandError) -> String {
     };
     for hint in hints.into_iter().take(CAUSES) {
         text.push_str("\nnext: ");
-        text.push_str(&cut_text(hint));
+        let form = |hint: String, (command, tool): &(&str, &str)| hint.replace(command, tool);
+        text.push_str(&cut_text(&TOOL_FORMS.iter().fold(hint.to_owned(), form)));
     }
     text
 }

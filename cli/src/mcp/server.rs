@@ -210,7 +210,8 @@ impl ServerHandler for ForgeServer {
             let text = format!("the parameters of '{method}' are invalid");
             return Err(ErrorData::invalid_params(text, None));
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, answer::cut_text(&method), None))
+        let text = format!("there is no method '{}'", answer::cut_text(&method));
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None))
     }
 }
 

@@ -182,7 +182,7 @@ fn a_gap_that_stays_open_gets_no_resolution() {
     assert_snapshot!(environment.forge(update), @r"
     [stderr]
     error: the gap G1 is open: it cannot have a resolution
-    hint: give its status too: 'filled' ('forge gap fill'), 'unfillable' or 'obsolete'
+    hint: 'forge gap fill' fills it; otherwise give its status too: 'unfillable' or 'obsolete'
     [exit 2]
     ");
     environment.forge(["gap", "update", "G1", "--status", "obsolete"]).success();

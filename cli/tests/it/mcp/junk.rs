@@ -88,6 +88,7 @@ fn parameters_of_another_form_are_refused_by_name() {
     assert!(!answer.to_string().contains("\\u001b"), "{answer}");
     let answer = server.modern("tools/erase", json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    assert_eq!(answer["error"]["message"], "there is no method 'tools/erase'");
     let answer = server.modern("tools/list", json!({ "cursor": "7" }));
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     assert!(server.modern("prompts/list", json!({}))["error"].is_null());

@@ -320,14 +320,18 @@ fn errors_of_tools_name_a_next_step() {
         ),
         ("record_gap", json!({ "id": "G1", "status": "filled" }), "next: say it in 'resolution'"),
         ("record_verification", json!({ "name": "x" }), "missing field `status`"),
-        ("checkpoint", json!({ "message": "x", "tags": ["two words"] }), "next: "),
+        (
+            "checkpoint",
+            json!({ "message": "x", "tags": ["two words"] }),
+            "next: give each tag as an item of the list",
+        ),
         ("diff", json!({}), "missing field `from`"),
         ("why", json!({ "id": "H9" }), "next: "),
         ("search", json!({ "query": " " }), "next: name a word"),
         ("search", json!({ "query": "x", "cursor": "nonsense" }), "next: repeat the arguments"),
         ("search", json!({ "query": "x", "kinds": ["colour"] }), "next: change the arguments"),
         ("search", json!({ "query": "x" }), "next: "),
-        ("brief", json!({ "session": "nobody's" }), "next: "),
+        ("brief", json!({ "session": "nobody's" }), "next: the resource 'forge://sessions'"),
         ("restore", json!({ "moment": "never" }), "next: "),
     ] {
         let error = server.wrong(tool, &arguments);
@@ -342,6 +346,23 @@ fn errors_of_tools_name_a_next_step() {
     assert_eq!(list["sessions"], json!([]));
 }
 
+/// Regression: an agent that has only tools was given commands.
+#[test]
+fn a_next_step_names_a_tool() {
+    let environment = place();
+    let mut server = Server::begin(&environment);
+    server.found("record_gap", &json!({ "description": "which node?" }));
+    for (tool, arguments, expected) in [
+        ("why", json!({ "id": "H9" }), "next: 'search' finds it by its words"),
+        ("state", json!({ "at": "when H9 was rejected" }), "next: 'state' lists them"),
+        ("state", json!({ "at": "when G9 was filled" }), "next: 'state' lists them"),
+        ("state", json!({ "at": "commit abcdef1" }), "next: 'timeline' lists those"),
+    ] {
+        let error = server.wrong(tool, &arguments);
+        assert!(error.contains(expected), "{tool} {arguments}: {error}");
+    }
+}
+
 /// Regression: the gap stayed open, and the agent took it for filled.
 #[test]
 fn a_resolution_of_a_gap_needs_a_status() {
@@ -349,7 +370,7 @@ fn a_resolution_of_a_gap_needs_a_status() {
     let mut server = Server::begin(&environment);
     server.found("record_gap", &json!({ "description": "which node?" }));
     let error = server.wrong("record_gap", &json!({ "id": "G1", "resolution": "node 3" }));
-    assert!(error.contains("next: give its status too: 'filled'"), "{error}");
+    assert!(error.contains("next: the status 'filled' fills it;"), "{error}");
     let filled = json!({ "id": "G1", "resolution": "node 3", "status": "filled" });
     assert_eq!(server.found("record_gap", &filled)["changed"], true);
 }
