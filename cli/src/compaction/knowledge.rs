@@ -107,13 +107,19 @@ impl SessionKnowledge {
                 (one.time, format!("{} {}", sha.unwrap_or_default(), one.message))
             })
             .collect();
-        // A commit of a sub-agent, or one that only a hook reported, has no checkpoint.
+        // A commit of a sub-agent, or one that only a hook reported, has no checkpoint. A command
+        // that made several commits has one.
         for line in &brief.commits {
             let is_same = |(at, text): &(Timestamp, String)| {
-                *at == line.at || (!line.id.is_empty() && text.starts_with(&line.id))
+                if line.id.is_empty() {
+                    *at == line.at && text.ends_with(&line.text)
+                } else {
+                    text.starts_with(&line.id)
+                }
             };
             if !commits.iter().any(is_same) {
-                commits.push((line.at, format!("{} {}", line.id, line.text).trim().to_owned()));
+                let text = format!("{} {}", line.id, line.text).trim().to_owned();
+                commits.push((line.at, if text.is_empty() { "a commit".to_owned() } else { text }));
             }
         }
         commits.sort_by_key(|(at, _)| std::cmp::Reverse(*at));

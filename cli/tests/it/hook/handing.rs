@@ -206,6 +206,25 @@ fn the_last_prompt_has_its_question_and_its_whole_text() {
     assert!(text.contains(&format!("Last prompt (10:00Z): {long}")), "{text}");
 }
 
+/// Only the last commit of a command has a checkpoint, and a quiet one has neither hash nor subject.
+#[test]
+fn the_brief_has_each_commit_of_a_command() {
+    let mut player = Player::new("cc-1");
+    let command = json!({"command": "git commit -m one && git add b && git commit -m two"});
+    let printed = "[main 1111111] one\n 1 file changed\n[main 2222222] two\n 1 file changed";
+    let quiet = json!({"command": "git commit -q --amend --no-edit"});
+    for (second, id, input, stdout) in [(0, "c1", command, printed), (2, "c2", quiet, "")] {
+        player.append(&called(second, id, "Bash", &input.to_string()));
+        let noted = json!({"stdout": stdout, "stderr": ""}).to_string();
+        player.append(&result(second + 1, id, "ok", &noted));
+    }
+    player.hook("PreCompact", at(5), json!({"trigger": "auto"}));
+    let text = player.hook("SessionStart", at(6), json!({"source": "compact"})).unwrap();
+    let clock = "at 10:00Z\n";
+    let expected = format!("- a commit {clock}- 2222222 two {clock}- 1111111 one {clock}");
+    assert!(text.contains(&expected), "{text}");
+}
+
 /// A hook makes no checkpoint of a commit.
 #[test]
 fn the_brief_has_a_commit_that_only_a_hook_reported() {
