@@ -73,7 +73,7 @@ impl SummaryText {
         let lower = summary.to_lowercase();
         let mut sentence_counts = HashMap::new();
         let sentences: Vec<HashSet<String>> = sentences(summary)
-            .map(|sentence| significant_words(sentence).into_iter().collect::<HashSet<String>>())
+            .map(|sentence| significant_words(sentence).collect::<HashSet<String>>())
             .filter(|words| !words.is_empty())
             .collect();
         for word in sentences.iter().flatten() {
@@ -151,8 +151,13 @@ pub fn judged_word_count(text: &str) -> usize {
 
 /// Returns the words by which a text is judged, each once.
 fn judged_words(text: &str) -> BTreeSet<String> {
-    let all: BTreeSet<String> = significant_words(text).into_iter().collect();
-    if all.len() <= LONG_WORDS {
+    let mut all = BTreeSet::new();
+    // The rest of a very long text is not read.
+    let is_long = significant_words(text).any(|word| {
+        all.insert(word);
+        all.len() > LONG_WORDS
+    });
+    if !is_long {
         return all;
     }
     let mut beginning = BTreeSet::new();
@@ -181,7 +186,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-fn significant_words(text: &str) -> Vec<String> {
+fn significant_words(text: &str) -> impl Iterator<Item = String> {
     let significant = |word: &str| {
         let lower = word.to_lowercase();
         let is_marked = word.chars().any(|c| c.is_ascii_digit() || c == '_');
@@ -193,7 +198,7 @@ fn significant_words(text: &str) -> Vec<String> {
             word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase);
         if is_marked || inner_capital { Some(lower) } else { Some(stem(&lower)) }
     };
-    words(text).filter_map(significant).collect()
+    words(text).filter_map(significant)
 }
 
 fn stem(word: &str) -> String {
