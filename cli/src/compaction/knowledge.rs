@@ -24,7 +24,7 @@ pub struct AskedPrompt {
     pub id: String,
     /// The text of the prompt, or its beginning.
     pub text: String,
-    /// The whole text; its beginning if the rest was removed or cannot be read.
+    /// The whole text; its beginning if the rest was removed, cannot be read or is not needed.
     pub whole: String,
     /// When it was asked.
     pub at: Timestamp,
@@ -69,10 +69,12 @@ const INSTRUCTION_PHRASES: [&str; 6] =
 const COMMITS: usize = 10;
 
 impl SessionKnowledge {
-    /// Collects the knowledge in this state.
-    pub fn from_state(state: &StateAt) -> Result<Self, CommandError> {
+    /// Collects the knowledge in this state. Whole prompts are needed to judge what a summary
+    /// mentions; else only the last prompt is read as a whole.
+    pub fn from_state(state: &StateAt, whole_prompts: bool) -> Result<Self, CommandError> {
         let facts = state.facts()?;
-        let (prompts, files) = (prompts(&facts, state.session()), changed_files(&facts));
+        let prompts = prompts(&facts, state.session(), whole_prompts);
+        let files = changed_files(&facts);
         let brief = Story::brief_of_facts(state, facts, &forge_agents::resolve)?;
         let (mut decisions, mut constraints) = (Vec::new(), Vec::new());
         for (id, entry) in state.claims_of(Kind::Belief)? {
@@ -171,28 +173,33 @@ impl SessionKnowledge {
 }
 
 /// Returns the prompts among these facts, the latest first.
-fn prompts(facts: &[SourcedFact], session: &Session) -> Vec<AskedPrompt> {
+fn prompts(facts: &[SourcedFact], session: &Session, whole: bool) -> Vec<AskedPrompt> {
     let mut texts = TextReader::new(session, TextLength::Whole);
-    let mut prompts: Vec<AskedPrompt> = facts
-        .iter()
-        .filter(|known| known.fact.kind == Kind::Prompt)
-        .filter_map(|known| {
-            let prompt = Prompt::from_value(&known.fact.value).ok()?;
-            let text = prompt.text?;
-            let is_slash = |tags: Vec<String>| tags.iter().any(|tag| tag == "slash");
-            let whole = texts.resolve(known.source.as_deref(), text.write()).ok();
-            let whole = whole.as_ref().and_then(Value::as_text).unwrap_or_else(|| text.preview());
-            Some(AskedPrompt {
-                id: known.fact.id.clone(),
-                whole: whole.to_owned(),
-                text: text.shown().into_owned(),
-                at: known.fact.at,
-                is_client_command: prompt.tags.is_some_and(is_slash),
-            })
+    let is_prompt = |known: &&SourcedFact| known.fact.kind == Kind::Prompt;
+    let mut known: Vec<&SourcedFact> = facts.iter().filter(is_prompt).collect();
+    known.sort_by_key(|known| std::cmp::Reverse(known.fact.at));
+    let mut is_last = true;
+    let prompt = |known: &SourcedFact| {
+        let prompt = Prompt::from_value(&known.fact.value).ok()?;
+        let text = prompt.text?;
+        let is_slash = |tags: Vec<String>| tags.iter().any(|tag| tag == "slash");
+        let is_client_command = prompt.tags.is_some_and(is_slash);
+        let is_needed = whole || is_last;
+        is_last &= is_client_command;
+        let read = if is_needed {
+            texts.resolve(known.source.as_deref(), text.write()).ok()
+        } else {
+            None
+        };
+        Some(AskedPrompt {
+            id: known.fact.id.clone(),
+            whole: read.as_ref().and_then(Value::as_text).unwrap_or(&text.shown()).to_owned(),
+            text: text.shown().into_owned(),
+            at: known.fact.at,
+            is_client_command,
         })
-        .collect();
-    prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.at));
-    prompts
+    };
+    known.into_iter().filter_map(prompt).collect()
 }
 
 /// Whether a prompt says how the work is to be done, and not only what is to be done.

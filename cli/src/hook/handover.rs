@@ -54,7 +54,8 @@ pub fn compaction_knowledge(
     compaction: &ContextCompaction,
 ) -> Result<CompactionKnowledge, CommandError> {
     let state = session.state(&session.at_time(compaction.checkpoint.time)?)?;
-    let mut knowledge = SessionKnowledge::from_state(&state)?;
+    let known = compaction.has_remaining_context();
+    let mut knowledge = SessionKnowledge::from_state(&state, known)?;
     let before = CheckpointFilter {
         tag: Some(compaction::TAG.to_owned()),
         until: Some(compaction.checkpoint.time.plus_micros(-1)),
@@ -68,7 +69,6 @@ pub fn compaction_knowledge(
     // What the agent still has word for word is not lost.
     let stayed: Vec<String> =
         summary.iter().cloned().chain(compaction.kept_text(session)?).collect();
-    let known = compaction.has_remaining_context();
     let lost = known.then(|| find_lost(&knowledge.known_items(), &stayed.join("\n")));
     Ok(CompactionKnowledge { knowledge, summary, lost })
 }
