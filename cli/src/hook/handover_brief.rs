@@ -9,6 +9,7 @@ use crate::compaction::loss::{KnownItem, LossKind, LostItem};
 use crate::compaction::{CompactionPhase, ContextCompaction};
 use crate::text::{common_folder, shorten};
 use forge_agents::hook::ReplyBudget;
+use forge_store::model::text::trim_cut_start;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::BriefLine;
 use std::fmt::Write;
@@ -136,7 +137,7 @@ fn render(
     let last = known.last_prompt();
     match last {
         Some(last) => {
-            let prompt = shorten(&last.whole, (page.text * 2).max(80));
+            let prompt = shorten_middle(&last.whole, (page.text * 2).max(80));
             let clock = page.time_of_day(last.at);
             let line = brief.prompts.iter().find(|line| line.id == last.id);
             let question = line.map(|line| page.question(line)).unwrap_or_default();
@@ -392,6 +393,17 @@ fn leading_names(names: impl ExactSizeIterator<Item = String>, most: usize) -> S
     format!("{}{more}", shown.join(", "))
 }
 
+/// Shortens a text to its beginning and its end. What is wanted is often at the end of a prompt.
+fn shorten_middle(text: &str, characters: usize) -> String {
+    let line = shorten(text, usize::MAX);
+    let count = line.chars().count();
+    if count <= characters {
+        return line;
+    }
+    let end: String = line.chars().skip(count - characters / 3).collect();
+    format!("{} {}", shorten(&line, characters - characters / 3), trim_cut_start(&end).trim_start())
+}
+
 fn quoted(name: &str) -> String {
     format!("'{}'", shorten(name, 60))
 }
@@ -411,5 +423,7 @@ mod tests {
         assert_eq!(shorten("a\n\n b\u{1b}[2J\u{202e}c", 99), "a b [2J c");
         assert_eq!(shorten("日本語", 2), "日…");
         assert_eq!(shorten("", 5), "");
+        assert_eq!(shorten_middle("abc\ndef", 7), "abc def");
+        assert_eq!(shorten_middle("a long log, then: fix it", 18), "a long log,… fix it");
     }
 }

@@ -204,6 +204,9 @@ fn the_last_prompt_has_its_question_and_its_whole_text() {
     let long = format!("{}now fix the lease", "a line of the log ".repeat(20));
     let text = handed(&long);
     assert!(text.contains(&format!("Last prompt (10:00Z): {long}")), "{text}");
+    let text = handed(&format!("{}now fix the lease", "a line of the log ".repeat(60)));
+    assert!(text.contains("Last prompt (10:00Z): a line of the log"), "{text}");
+    assert!(text.contains("now fix the lease\n"), "{text}");
 }
 
 /// Only the last commit of a command has a checkpoint, and a quiet one has neither hash nor subject.
