@@ -20,6 +20,8 @@ pub const AIM_UNITS: usize = 4_000;
 /// characters, and the maximum number of lines of a list that may be shortened.
 const STEPS: [(usize, usize); 9] =
     [(300, 20), (220, 12), (160, 10), (120, 8), (90, 6), (70, 5), (50, 4), (30, 3), (0, 2)];
+/// The maximum length of the last prompt in characters.
+const PROMPT_CHARS: usize = 600;
 /// The maximum number of files that are named on one line.
 const NAMED: usize = 12;
 
@@ -33,11 +35,14 @@ pub fn brief(
     budget: ReplyBudget,
 ) -> String {
     let aim = ReplyBudget { units: budget.units.min(AIM_UNITS), bytes: budget.bytes };
+    // A prompt may be very long, and the page is made several times.
+    let last = known.last_prompt().map(|last| shorten_middle(&last.whole, PROMPT_CHARS));
+    let last = last.unwrap_or_default();
     let mut shortest = String::new();
     // First within the intended length, then with all the room that the agent gives.
     for limit in [aim, budget] {
         for (text, lines) in STEPS {
-            let page = render(session, compaction, known, lost, (text, lines));
+            let page = render(session, compaction, known, lost, &last, (text, lines));
             if limit.holds(&page) {
                 return page;
             }
@@ -111,6 +116,7 @@ fn render(
     compaction: &ContextCompaction,
     known: &SessionKnowledge,
     lost: Option<&[LostItem]>,
+    last_prompt: &str,
     (text, lines): (usize, usize),
 ) -> String {
     let checkpoint = &compaction.checkpoint;
@@ -137,7 +143,7 @@ fn render(
     let last = known.last_prompt();
     match last {
         Some(last) => {
-            let prompt = shorten_middle(&last.whole, (page.text * 2).max(80));
+            let prompt = shorten_middle(last_prompt, (page.text * 2).max(80));
             let clock = page.time_of_day(last.at);
             let line = brief.prompts.iter().find(|line| line.id == last.id);
             let question = line.map(|line| page.question(line)).unwrap_or_default();
@@ -401,7 +407,8 @@ fn shorten_middle(text: &str, characters: usize) -> String {
         return line;
     }
     let end: String = line.chars().skip(count - characters / 3).collect();
-    format!("{} {}", shorten(&line, characters - characters / 3), trim_cut_start(&end).trim_start())
+    let beginning = shorten(&line, characters - characters / 3 - 1);
+    format!("{beginning} {}", trim_cut_start(&end).trim_start())
 }
 
 fn quoted(name: &str) -> String {
@@ -424,6 +431,6 @@ mod tests {
         assert_eq!(shorten("日本語", 2), "日…");
         assert_eq!(shorten("", 5), "");
         assert_eq!(shorten_middle("abc\ndef", 7), "abc def");
-        assert_eq!(shorten_middle("a long log, then: fix it", 18), "a long log,… fix it");
+        assert_eq!(shorten_middle("a long log, then: fix it", 18), "a long log… fix it");
     }
 }
