@@ -24,7 +24,10 @@ const ERROR_BYTES: usize = 2 * 1024;
 /// The maximum number of causes in an error, and of hints.
 const CAUSES: usize = 8;
 /// Parts of hints that name a command, and what they are for an agent, which has tools.
-const TOOL_FORMS: [(&str, &str); 7] = [
+const TOOL_FORMS: [(&str, &str); 10] = [
+    ("forge hypothesis add TEXT", "'record_hypothesis'"),
+    ("forge checkpoint create MESSAGE", "'checkpoint'"),
+    ("forge at HEAD --full", "'state'"),
     ("'forge search'", "'search'"),
     ("'forge hypothesis list'", "'state'"),
     ("'forge gap list'", "'state'"),
@@ -203,10 +206,15 @@ pub(super) fn error_lines(error: &CommandError) -> String {
     };
     for hint in hints.into_iter().take(CAUSES) {
         text.push_str("\nnext: ");
-        let form = |hint: String, (command, tool): &(&str, &str)| hint.replace(command, tool);
-        text.push_str(&cut_text(&TOOL_FORMS.iter().fold(hint.to_owned(), form)));
+        text.push_str(&cut_text(&naming_tools(hint)));
     }
     text
+}
+
+/// Returns a hint or a suggested step with the tools in place of the commands that it names.
+pub(super) fn naming_tools(hint: &str) -> String {
+    let replaced = |hint: String, (command, tool): &(&str, &str)| hint.replace(command, tool);
+    TOOL_FORMS.iter().fold(hint.to_owned(), replaced)
 }
 
 const fn next_step(kind: CommandErrorKind) -> &'static str {

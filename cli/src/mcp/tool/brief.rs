@@ -1,6 +1,6 @@
 //! The tool `brief`: what an agent needs to continue, in one page.
 
-use super::super::answer::{AnswerPlace, ToolAnswer};
+use super::super::answer::{AnswerPlace, ToolAnswer, naming_tools};
 use super::super::request::McpRequest;
 use super::super::resource;
 use super::{McpTool, ToolEffect, ToolReply, parse_optional};
@@ -62,7 +62,10 @@ impl McpTool for BriefArguments {
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<BriefAnswer>, CommandError> {
         let budget = Some(self.budget.unwrap_or(BUDGET_BYTES).clamp(LEAST_BYTES, MOST_BYTES));
         let at = parse_optional("at", self.at.as_ref())?;
-        let brief = request.run(&BriefArgs { at, budget })?;
+        let mut brief = request.run(&BriefArgs { at, budget })?;
+        for step in &mut brief.lists.next {
+            *step = naming_tools(step);
+        }
         let session = brief.session.unwrap_or_default();
         let uri = (!session.is_empty()).then(|| resource::timeline(&session));
         let found = BriefAnswer {

@@ -361,6 +361,8 @@ fn a_next_step_names_a_tool() {
         let error = server.wrong(tool, &arguments);
         assert!(error.contains(expected), "{tool} {arguments}: {error}");
     }
+    let brief = server.found("brief", &json!({}));
+    assert_eq!(brief["next"][0], "state a hypothesis: 'record_hypothesis'");
 }
 
 /// Regression: the gap stayed open, and the agent took it for filled.
