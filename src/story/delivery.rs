@@ -35,8 +35,8 @@ pub enum DeliveryKind {
 /// succeeded: by the exit code, or a commit by what git printed.
 pub(super) fn deliveries(command: &ExecutedCommand) -> Vec<Delivery> {
     let line = command.command.as_ref().map_or("", FactText::preview);
-    // Most commands have neither of these words, and need no parsing.
-    if !line.contains("git") && !line.contains("gh ") || has_not_run(command) {
+    // Most commands have none of these words, and need no parsing.
+    if !["commit", "push", "gh "].iter().any(|word| line.contains(word)) || has_not_run(command) {
         return Vec::new();
     }
     let printed = command.stdout_preview.as_ref();

@@ -5,6 +5,8 @@ use super::project_root::{ProjectRoot, shown_path};
 use crate::model::claim::{ExecutedCommand, FactText};
 use crate::shell;
 
+/// The subcommands of git that add files to the next commit.
+const VERBS: [&str; 4] = [" add ", " commit", " mv ", " rm "];
 /// Options of `git commit` that take a value as a word of its own.
 const VALUED: [&str; 8] =
     ["--author", "--cleanup", "--date", "--file", "--fixup", "--message", "--squash", "--template"];
@@ -21,13 +23,16 @@ pub(super) enum StagedFiles {
 impl StagedFiles {
     /// Returns the files that a command line adds, by their shown paths; `None` if it adds none.
     pub(super) fn of(command: &ExecutedCommand, root: Option<&ProjectRoot>) -> Option<Self> {
-        let text = command.command.as_ref().filter(|text| text.preview().contains("git "))?;
-        if has_not_run(command) {
+        let text = command.command.as_ref()?;
+        // Most commands have none of these words, and need no parsing.
+        let line = text.preview();
+        let may_add = line.contains("git ") && VERBS.iter().any(|verb| line.contains(verb));
+        if !may_add || has_not_run(command) {
             return None;
         }
         let folder = command.working_dir.as_ref().map(FactText::preview);
         let mut folder = folder.or(root.map(ProjectRoot::as_str)).unwrap_or_default().to_owned();
-        let parts = shell::split(text.preview());
+        let parts = shell::split(line);
         let mut staged: Option<Vec<String>> = None;
         for (place, part) in parts.iter().enumerate() {
             let mut words = part.words.iter().map(String::as_str);
