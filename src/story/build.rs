@@ -11,11 +11,11 @@ use super::findings::{DeliveredCommit, FindingsCollector};
 use super::gist::{ITEM_CHARS, one_line};
 use super::hypothesis_path::HypothesisCollector;
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
+use super::named_files::NamedFiles;
 use super::project_root::{ProjectRoot, shown_path};
 use super::record_item::{
     branch_created, branch_settled, commit_item, compaction_detail, delivery_item,
 };
-use super::staged_files::StagedFiles;
 use super::whole_text::{TextPart, fill_from};
 use super::{Story, StoryTurn, fact_item};
 use crate::diff::{describe, summary};
@@ -197,7 +197,10 @@ impl StoryBuilder {
     fn add_command(&mut self, known: &SourcedFact) {
         let fact = &known.fact;
         let Ok(command) = ExecutedCommand::from_value(&fact.value) else { return };
-        if let Some(files) = StagedFiles::of(&command, self.root.as_ref()) {
+        if let Some(files) = NamedFiles::discarded(&command, self.root.as_ref()) {
+            self.findings.discard(&files);
+        }
+        if let Some(files) = NamedFiles::added(&command, self.root.as_ref()) {
             self.findings.stage(&files);
         }
         let made = deliveries(&command);

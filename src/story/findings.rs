@@ -5,7 +5,7 @@ use super::StoryTurn;
 use super::delivery::{Delivery, DeliveryKind};
 use super::gist::one_line;
 use super::item::{StoryItem, StoryKind};
-use super::staged_files::StagedFiles;
+use super::named_files::NamedFiles;
 use crate::model::Timestamp;
 use crate::store::LastCheckResult;
 use serde::Serialize;
@@ -100,8 +100,13 @@ impl FindingsCollector {
         }
     }
 
+    /// Forgets the edits of files that were discarded.
+    pub(super) fn discard(&mut self, files: &NamedFiles) {
+        self.edits.retain(|path, _| !files.contains(path));
+    }
+
     /// Adds files to the next commit.
-    pub(super) fn stage(&mut self, files: &StagedFiles) {
+    pub(super) fn stage(&mut self, files: &NamedFiles) {
         let added = self.edits.keys().filter(|path| files.contains(path)).cloned();
         self.staged.get_or_insert_default().extend(added);
     }
@@ -239,7 +244,7 @@ mod tests {
         for path in ["a.rs", "src/b.rs", "c.rs"] {
             found.add_edit(at(1), path);
         }
-        found.stage(&StagedFiles::At(vec!["a.rs".to_owned(), "src".to_owned()]));
+        found.stage(&NamedFiles::At(vec!["a.rs".to_owned(), "src".to_owned()]));
         found.add_edit(at(2), "a.rs");
         found.add_delivery(at(3), None, &delivery(DeliveryKind::Commit, "one"));
         let left = |found: &FindingsCollector| found.edits.keys().cloned().collect::<Vec<_>>();

@@ -26,11 +26,11 @@ mod gist;
 mod hypothesis_path;
 mod item;
 mod line;
+mod named_files;
 mod patch_line;
 mod project_root;
 mod record_item;
 mod row;
-mod staged_files;
 #[cfg(test)]
 mod tests;
 mod time_ruler;

@@ -196,6 +196,8 @@ fn a_file_that_was_not_added_to_a_commit_is_not_committed() {
         edit("e1", 1, "/home/m/w/src/a.rs"),
         edit("e2", 2, "/home/m/w/b.rs"),
         edit("e3", 3, "/home/m/w/c.rs"),
+        edit("e4", 3, "/home/m/w/d.rs"),
+        command("c0", 4, "git checkout -- d.rs", "0"),
         command("c1", 4, "git add src && git commit -m one", "0"),
         command("c2", 5, "git add c.rs", "0"),
         command("c3", 6, "git commit -m two", "0"),

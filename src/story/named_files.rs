@@ -1,4 +1,4 @@
-//! Finds the files that a command line adds to the next commit.
+//! Finds the files that a command line adds to the next commit, and those whose edits it discards.
 
 use super::delivery::{git_verb, has_not_run};
 use super::project_root::{ProjectRoot, shown_path};
@@ -6,34 +6,55 @@ use crate::model::claim::{ExecutedCommand, FactText};
 use crate::shell;
 
 /// The subcommands of git that add files to the next commit.
-const VERBS: [&str; 4] = [" add ", " commit", " mv ", " rm "];
+const ADDING: [&str; 4] = [" add ", " commit", " mv ", " rm "];
+/// The subcommands of git that discard edits.
+const DISCARDING: [&str; 2] = [" checkout ", " restore "];
 /// Options of `git commit` that take a value as a word of its own.
 const VALUED: [&str; 8] =
     ["--author", "--cleanup", "--date", "--file", "--fixup", "--message", "--squash", "--template"];
 
-/// The files that a command line adds to the next commit.
+/// The files that a command line names.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum StagedFiles {
-    /// All files, or files that the line does not name.
+pub(super) enum NamedFiles {
+    /// All files.
     All,
     /// The files with these paths, and the files in these folders.
     At(Vec<String>),
+    /// Files that the line does not name, such as the files that match a pattern.
+    Unclear,
 }
 
-impl StagedFiles {
-    /// Returns the files that a command line adds, by their shown paths; `None` if it adds none.
-    pub(super) fn of(command: &ExecutedCommand, root: Option<&ProjectRoot>) -> Option<Self> {
+impl NamedFiles {
+    /// Returns the files that a command line adds to the next commit, by their shown paths; `None`
+    /// if it adds none.
+    pub(super) fn added(command: &ExecutedCommand, root: Option<&ProjectRoot>) -> Option<Self> {
+        Self::read(command, root, &ADDING, added_files)
+    }
+
+    /// Returns the files whose edits a command line discarded, by their shown paths; `None` if it
+    /// is not known to have discarded any.
+    pub(super) fn discarded(command: &ExecutedCommand, root: Option<&ProjectRoot>) -> Option<Self> {
+        let found = Self::read(command, root, &DISCARDING, discarded_files)?;
+        (command.exit_code == Some(0) && found != Self::Unclear).then_some(found)
+    }
+
+    fn read(
+        command: &ExecutedCommand,
+        root: Option<&ProjectRoot>,
+        verbs: &[&str],
+        named_by: impl Fn(&str, &[&str]) -> Option<Self>,
+    ) -> Option<Self> {
         let text = command.command.as_ref()?;
         // Most commands have none of these words, and need no parsing.
         let line = text.preview();
-        let may_add = line.contains("git ") && VERBS.iter().any(|verb| line.contains(verb));
-        if !may_add || has_not_run(command) {
+        let has_verb = line.contains("git ") && verbs.iter().any(|verb| line.contains(verb));
+        if !has_verb || has_not_run(command) {
             return None;
         }
         let folder = command.working_dir.as_ref().map(FactText::preview);
         let mut folder = folder.or(root.map(ProjectRoot::as_str)).unwrap_or_default().to_owned();
         let parts = shell::split(line);
-        let mut staged: Option<Vec<String>> = None;
+        let mut named: Option<Vec<String>> = None;
         for (place, part) in parts.iter().enumerate() {
             let mut words = part.words.iter().map(String::as_str);
             let program = words.next().unwrap_or_default();
@@ -45,38 +66,39 @@ impl StagedFiles {
             }
             let elsewhere = part.words.get(1).filter(|word| *word == "-C").and(part.words.get(2));
             let Some(verb) = git_verb(&mut words) else { continue };
-            let paths = match named_files(verb, &words.collect::<Vec<_>>()) {
+            let paths = match named_by(verb, &words.collect::<Vec<_>>()) {
                 None => continue,
                 // Only the beginning of a long line is stored.
                 Some(Self::At(_)) if text.whole().is_some() && place + 1 == parts.len() => {
-                    return Some(Self::All);
+                    return Some(Self::Unclear);
                 }
                 Some(Self::At(paths)) => paths,
-                Some(Self::All) => return Some(Self::All),
+                Some(all_or_unclear) => return Some(all_or_unclear),
             };
-            let staged = staged.get_or_insert_default();
+            let named = named.get_or_insert_default();
             let folder = elsewhere.map_or_else(|| folder.clone(), |to| joined(&folder, to));
             for path in paths {
                 let path = joined(&folder, &path);
-                let is_root = root.is_some_and(|root| root.as_str() == path);
-                if is_root || path.is_empty() || path.contains(['*', '?', '[', '$', '`', '~', ':'])
-                {
+                if path.contains(['*', '?', '[', '$', '`', '~', ':']) {
+                    return Some(Self::Unclear);
+                }
+                if path.is_empty() || root.is_some_and(|root| root.as_str() == path) {
                     return Some(Self::All);
                 }
-                staged.push(shown_path(root, &path).into_owned());
+                named.push(shown_path(root, &path).into_owned());
             }
         }
-        staged.map(Self::At)
+        named.map(Self::At)
     }
 
-    /// Returns whether the file with this shown path is among them.
+    /// Returns whether the file with this shown path is or may be among them.
     pub(super) fn contains(&self, path: &str) -> bool {
         let is_at = |at: &String| {
             let rest = path.strip_prefix(at.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         match self {
-            Self::All => true,
+            Self::All | Self::Unclear => true,
             Self::At(paths) => paths.iter().any(is_at),
         }
     }
@@ -84,13 +106,8 @@ impl StagedFiles {
 
 /// Returns the files that a subcommand of git adds to the next commit, as they are named; `None` if
 /// it adds none, or commits what earlier commands added.
-fn named_files(verb: &str, arguments: &[&str]) -> Option<StagedFiles> {
-    let has = |letter: char, name: &str| {
-        arguments.iter().any(|word| {
-            let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-            *word == name || letters.is_some_and(|letters| letters.contains(letter))
-        })
-    };
+fn added_files(verb: &str, arguments: &[&str]) -> Option<NamedFiles> {
+    let has = |letter: char, name: &str| has_option(arguments, letter, name);
     let plain = || arguments.iter().filter(|word| !word.starts_with('-'));
     let paths: Vec<String> = match verb {
         "add" if has('n', "--dry-run") => return None,
@@ -98,9 +115,9 @@ fn named_files(verb: &str, arguments: &[&str]) -> Option<StagedFiles> {
         "add" if has('p', "--patch") || has('i', "--interactive") || has('e', "--edit") => {
             Vec::new()
         }
-        "add" if plain().next().is_none() => return Some(StagedFiles::All),
+        "add" if plain().next().is_none() => return Some(NamedFiles::All),
         "add" | "rm" | "mv" => plain().map(|path| (*path).to_owned()).collect(),
-        "commit" if has('a', "--all") => return Some(StagedFiles::All),
+        "commit" if has('a', "--all") => return Some(NamedFiles::All),
         "commit" => {
             let paths = committed_paths(arguments);
             if paths.is_empty() {
@@ -110,7 +127,30 @@ fn named_files(verb: &str, arguments: &[&str]) -> Option<StagedFiles> {
         }
         _ => return None,
     };
-    Some(StagedFiles::At(paths))
+    Some(NamedFiles::At(paths))
+}
+
+/// Returns the files whose edits a subcommand of git discards, as they are named; `None` if it
+/// discards none.
+fn discarded_files(verb: &str, arguments: &[&str]) -> Option<NamedFiles> {
+    let has = |letter: char, name: &str| has_option(arguments, letter, name);
+    let only_unstages = has('S', "--staged") && !has('W', "--worktree");
+    if !matches!(verb, "checkout" | "restore") || only_unstages || has('p', "--patch") {
+        return None;
+    }
+    // After `checkout`, a word without these characters is more likely a branch.
+    let paths = arguments
+        .iter()
+        .filter(|word| !word.starts_with('-') && (verb == "restore" || word.contains(['.', '/'])));
+    Some(NamedFiles::At(paths.map(|path| (*path).to_owned()).collect()))
+}
+
+/// Returns whether these arguments have an option with this letter or this name.
+fn has_option(arguments: &[&str], letter: char, name: &str) -> bool {
+    arguments.iter().any(|word| {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        *word == name || letters.is_some_and(|letters| letters.contains(letter))
+    })
 }
 
 /// Returns the paths in the arguments of `git commit`, which then commits only these files.
@@ -158,14 +198,24 @@ fn joined(folder: &str, path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn staged(line: &str) -> Option<StagedFiles> {
-        let root = ProjectRoot::most_common(["/w"].into_iter());
+    fn in_sub(line: &str) -> (ExecutedCommand, Option<ProjectRoot>) {
         let command = ExecutedCommand {
             command: Some(line.into()),
             working_dir: Some("/w/sub".into()),
+            exit_code: Some(0),
             ..ExecutedCommand::default()
         };
-        StagedFiles::of(&command, root.as_ref())
+        (command, ProjectRoot::most_common(["/w"].into_iter()))
+    }
+
+    fn added(line: &str) -> Option<NamedFiles> {
+        let (command, root) = in_sub(line);
+        NamedFiles::added(&command, root.as_ref())
+    }
+
+    fn discarded(line: &str) -> Option<NamedFiles> {
+        let (command, root) = in_sub(line);
+        NamedFiles::discarded(&command, root.as_ref())
     }
 
     #[test]
@@ -181,29 +231,45 @@ mod tests {
             ("git add -p a.rs", &[]),
         ] {
             let expected = expected.iter().map(|path| (*path).to_owned()).collect();
-            assert_eq!(staged(line), Some(StagedFiles::At(expected)), "{line}");
+            assert_eq!(added(line), Some(NamedFiles::At(expected)), "{line}");
         }
-        for line in [
-            "git add -A",
-            "git add -u && git commit -m x",
-            "git add ..",
-            "git commit -am x",
-            "git add '*.rs'",
-            "git add $(git diff --name-only)",
-            "cd $HOME/x && git add a.rs",
-        ] {
-            assert_eq!(staged(line), Some(StagedFiles::All), "{line}");
+        for line in
+            ["git add -A", "git add -u && git commit -m x", "git add ..", "git commit -am x"]
+        {
+            assert_eq!(added(line), Some(NamedFiles::All), "{line}");
+        }
+        for line in
+            ["git add '*.rs'", "git add $(git diff --name-only)", "cd $HOME/x && git add a.rs"]
+        {
+            assert_eq!(added(line), Some(NamedFiles::Unclear), "{line}");
         }
         for line in
             ["git commit -m x", "git add -n .", "git status", "echo git add a", "git commit"]
         {
-            assert_eq!(staged(line), None, "{line}");
+            assert_eq!(added(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_files_whose_edits_a_line_discards_are_known_by_their_names() {
+        for (line, expected) in [
+            ("git checkout -- a.rs", &["sub/a.rs"][..]),
+            ("git restore Makefile ../b.rs", &["sub/Makefile", "b.rs"]),
+            ("git checkout main", &[]),
+        ] {
+            let expected = expected.iter().map(|path| (*path).to_owned()).collect();
+            assert_eq!(discarded(line), Some(NamedFiles::At(expected)), "{line}");
+        }
+        assert_eq!(discarded("cd .. && git checkout ."), Some(NamedFiles::All));
+        for line in ["git restore --staged a.rs", "git checkout -- '*.rs'", "git checkout -p a.rs"]
+        {
+            assert_eq!(discarded(line), None, "{line}");
         }
     }
 
     #[test]
     fn a_folder_contains_its_files() {
-        let at = StagedFiles::At(vec!["src".to_owned(), "a.rs".to_owned()]);
+        let at = NamedFiles::At(vec!["src".to_owned(), "a.rs".to_owned()]);
         for (path, expected) in
             [("src/b.rs", true), ("a.rs", true), ("src2/b.rs", false), ("a.rs.orig", false)]
         {
