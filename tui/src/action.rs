@@ -108,8 +108,13 @@ pub enum BrowserAction {
     Focus(bool),
     /// The editor ended.
     Edited(EditedText),
-    /// The program that runs the browser has performed an effect: what it did, or why it failed.
-    Said(Result<String, String>),
+    /// The program that runs the browser has written or shown a report.
+    Reported {
+        /// The number of the request.
+        request_number: u64,
+        /// What it did, or why it failed.
+        said: Result<String, String>,
+    },
     /// The current time.
     Tick(Timestamp),
     /// The worker has answered a request.

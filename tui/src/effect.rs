@@ -366,6 +366,8 @@ pub enum AppEffect {
     Edit(String),
     /// Write the report of a session, or show it.
     Report {
+        /// The number that the answer must have.
+        request_number: u64,
         /// The id of the session.
         session: String,
         /// The path of the file; `None` to show it in a web browser.

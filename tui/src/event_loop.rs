@@ -255,12 +255,13 @@ impl BrowserLoop<'_> {
                 self.title.clear();
             }
             AppEffect::Redraw => self.screen.clear()?,
-            AppEffect::Report { session, path } => {
+            AppEffect::Report { request_number, session, path } => {
                 let (host, sender) = (Arc::clone(&self.options.host), self.events.clone());
                 thread::spawn(move || {
-                    let said = BrowserAction::Said(host.report(&session, path.as_deref()));
+                    let said = host.report(&session, path.as_deref());
+                    let reported = BrowserAction::Reported { request_number, said };
                     // The browser may have ended meanwhile.
-                    let _ = sender.send(LoopEvent::Action(said));
+                    let _ = sender.send(LoopEvent::Action(reported));
                 });
             }
             AppEffect::Edit(text) => return self.edit(text, more),

@@ -56,10 +56,16 @@ pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
         }
         BrowserAction::Focus(_) => Vec::new(),
         BrowserAction::Edited(text) => editor::submit_edited(app, text),
-        BrowserAction::Said(result) => {
-            match result {
-                Ok(said) => app.say(TextTone::Good, said),
-                Err(problem) => app.say(TextTone::Bad, problem),
+        BrowserAction::Reported { request_number, said } => {
+            match said {
+                Ok(said) => {
+                    app.unsent.remove(&request_number);
+                    app.say(TextTone::Good, said);
+                }
+                Err(problem) => {
+                    editor::restore(app, request_number);
+                    app.say(TextTone::Bad, problem);
+                }
             }
             Vec::new()
         }
@@ -213,7 +219,7 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::Charts => return chart::open(app),
         BrowserCommand::StepChart(direction) => return chart::step(app, direction),
         BrowserCommand::Sessions => return sessions(app),
-        BrowserCommand::Report => return share::report(app),
+        BrowserCommand::Report => return share::report(app, None),
         BrowserCommand::Peek => return selection::peek(app),
         BrowserCommand::Why => return selection::why(app),
         BrowserCommand::EvidenceSources => return selection::evidence_sources(app),

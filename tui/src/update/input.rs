@@ -136,7 +136,9 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
     let unsent = UnsentText { purpose: purpose.clone(), text: text.to_owned() };
     let effects = requested(app, purpose, text);
     for effect in &effects {
-        if let AppEffect::Ask { request_number, .. } = effect {
+        if let AppEffect::Ask { request_number, .. } | AppEffect::Report { request_number, .. } =
+            effect
+        {
             app.unsent.insert(*request_number, unsent.clone());
         }
     }
@@ -161,11 +163,7 @@ fn requested(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect
             let words = text.split([',', ' ']).filter(|word| !word.is_empty());
             send(app, WriteRequest::Tag { sequence, words: words.map(str::to_owned).collect() })
         }
-        InputPurpose::Export if share::is_report(text) => {
-            let session = app.session.id.clone();
-            app.say(TextTone::Plain, "writing the report ...");
-            vec![AppEffect::Report { session, path: Some(text.to_owned()) }]
-        }
+        InputPurpose::Export if share::is_report(text) => share::report(app, Some(text.to_owned())),
         InputPurpose::Export => {
             let path = text.to_owned();
             let text = crate::view::text(app);

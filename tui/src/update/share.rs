@@ -17,10 +17,12 @@ pub(super) fn is_report(path: &str) -> bool {
     [".html", ".md"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// Shows the report of the session in a web browser.
-pub(super) fn report(app: &mut App) -> Vec<AppEffect> {
+/// Writes the report of the session to a file, or shows it in a web browser.
+pub(super) fn report(app: &mut App, path: Option<String>) -> Vec<AppEffect> {
     app.say(TextTone::Plain, "writing the report ...");
-    vec![AppEffect::Report { session: app.session.id.clone(), path: None }]
+    app.request_number += 1;
+    let (request_number, session) = (app.request_number, app.session.id.clone());
+    vec![AppEffect::Report { request_number, session, path }]
 }
 
 /// Copies the page in front as Markdown. Without one, copies the focused pane, or the details of

@@ -73,7 +73,7 @@ impl Hand {
                 AppEffect::Copy(text) => self.copied.push(text),
                 AppEffect::Notify(text) => self.notified.push(text),
                 AppEffect::Edit(text) => self.edited.push(text),
-                AppEffect::Report { session, path } => self.reports.push((session, path)),
+                AppEffect::Report { session, path, .. } => self.reports.push((session, path)),
                 AppEffect::Suspend | AppEffect::Redraw => {}
             }
         }
