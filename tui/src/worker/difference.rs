@@ -117,8 +117,7 @@ fn field(change: &TypedChange, lines: &mut Vec<SheetLine>) {
         [&change.old, &change.new].map(|value| value.as_ref().map(|value| field_text(name, value)));
     let [old, new] = [old, new].map(Option::unwrap_or_default);
     if !old.contains('\n') && !new.contains('\n') && old.len() + new.len() <= 120 {
-        let shown =
-            |text: &str| if text.is_empty() { "nothing".to_owned() } else { one_line(text) };
+        let shown = |text: &str| if text.is_empty() { "none".to_owned() } else { one_line(text) };
         let text = format!("{name}: {} -> {}", shown(&old), shown(&new));
         lines.push(line(TextTone::Plain, 6, text));
         return;

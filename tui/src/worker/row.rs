@@ -74,7 +74,8 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// Returns one side of a changed field in one line.
 pub(super) fn side(field: &str, value: Option<&Value>) -> String {
-    value.map(|value| one_line(&field_text(field, value))).unwrap_or_default()
+    let text = value.map(|value| one_line(&field_text(field, value)));
+    text.filter(|text| !text.is_empty()).unwrap_or_else(|| "none".to_owned())
 }
 
 /// Describes a change in a few words. The number is its importance, from 0 to 2.
@@ -104,7 +105,7 @@ fn change_words(change: &EntryChange) -> (String, u8) {
             let [old, new] = [&change.old, &change.new].map(|side| field(side, "confidence"));
             match new.filter(|new| Some(new) != old.as_ref()) {
                 Some(new) => {
-                    let old = old.unwrap_or_else(|| "?".to_owned());
+                    let old = old.unwrap_or_else(|| "none".to_owned());
                     (format!("{kind} {id}: confidence {old} -> {new}"), 0)
                 }
                 None => (format!("{kind} {id} changed"), 0),

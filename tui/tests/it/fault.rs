@@ -301,8 +301,8 @@ fn a_change_of_confidence_has_two_decimals() {
     let mut hand = Hand::on_example(140, 40);
     hand.press("i").type_in("skew").press("<enter> +").type_in(".7 seen").press("<enter> v k");
     let screen = hand.screen();
-    assert!(screen.contains("~ hypothesis H7 confidence:  → 0.82"), "{screen}");
+    assert!(screen.contains("~ hypothesis H7 confidence: none → 0.82"), "{screen}");
     let screen = hand.press("d").screen();
-    assert!(screen.contains("confidence: nothing -> 0.82"), "{screen}");
+    assert!(screen.contains("confidence: none -> 0.82"), "{screen}");
     assert!(!screen.contains("0.823"), "{screen}");
 }
