@@ -40,6 +40,15 @@ impl DisplayZone {
         }
     }
 
+    /// Formats a moment: a number, or a time in this zone.
+    #[must_use]
+    pub fn moment(self, target: MomentTarget) -> String {
+        match target {
+            MomentTarget::Time(time) => self.show(time),
+            target => target.to_string(),
+        }
+    }
+
     /// Formats the time of day: `14:30`.
     #[must_use]
     pub fn clock(self, time: Timestamp) -> String {

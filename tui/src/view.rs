@@ -210,7 +210,7 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     }
     let summary_count = parts.len();
     if let Some(mark) = app.mark {
-        parts.push((TextTone::Warning, format!("m {mark}")));
+        parts.push((TextTone::Warning, format!("m {}", app.zone.moment(mark))));
     }
     if !app.timeline.typed.is_empty() {
         parts.push((TextTone::Warning, format!("filter: {}", app.timeline.typed)));

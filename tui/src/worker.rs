@@ -157,7 +157,7 @@ impl StoreWorker {
             WorkerRequest::Sessions => self.sessions(),
             WorkerRequest::Watch => Ok(WorkerAnswer::Watched(self.store.position()?)),
             WorkerRequest::Change { change, now } => {
-                change::run(self.session()?, &change, now, &self.triggers)
+                change::run(self.session()?, &change, now, &self.triggers, self.zone)
             }
             WorkerRequest::Export { path, text } => export(&path, &text),
         }

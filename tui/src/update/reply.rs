@@ -87,8 +87,8 @@ fn apply_answer(app: &mut App, slot: PaneSlot, answer: WorkerAnswer) -> Vec<AppE
         }
         WorkerAnswer::RestorePlan { target, sheet: None } => {
             app.overlays.pop();
-            let text = format!("the claims are what they were at {target} already");
-            app.say(TextTone::Plain, text);
+            let at = app.zone.moment(target);
+            app.say(TextTone::Plain, format!("the claims are what they were at {at} already"));
         }
         WorkerAnswer::Story(view) => return story::put(app, *view),
         WorkerAnswer::Brief { target, brief } => {

@@ -137,7 +137,8 @@ pub(super) fn mark(app: &mut App) -> Vec<AppEffect> {
     };
     app.mark = Some(target);
     app.mark_time = app.row().map(|row| row.place.time);
-    app.say(TextTone::Plain, format!("marked {target}: move, and d shows what changed"));
+    let marked = app.zone.moment(target);
+    app.say(TextTone::Plain, format!("marked {marked}: move, and d shows what changed"));
     if app.comparing { changed(app) } else { held(app) }
 }
 

@@ -19,6 +19,7 @@ pub(super) fn run(
     change: &WriteRequest,
     now: Timestamp,
     triggers: &CheckpointTriggers,
+    zone: DisplayZone,
 ) -> Result<WorkerAnswer> {
     let message = match change {
         WriteRequest::Create { message, target } => {
@@ -50,16 +51,18 @@ pub(super) fn run(
             let act = WriteContext::asked("branch create", now);
             let from = point(session, *target)?;
             session.create_branch(&act, name, Some(&from), BranchMetadata::default())?;
-            format!("made branch {name} at {target}; 'forge branch switch {name}' goes there")
+            let at = zone.moment(*target);
+            format!("made branch {name} at {at}; 'forge branch switch {name}' goes there")
         }
         WriteRequest::Restore { target } => {
             let act = WriteContext::asked("checkpoint restore", now);
             let done = session.restore(&act, &point(session, *target)?)?;
+            let at = zone.moment(*target);
             match done.revision {
                 Some((sequence, _)) => {
-                    format!("#{sequence}: the claims are what they were at {target}; u reverts it")
+                    format!("#{sequence}: the claims are what they were at {at}; u reverts it")
                 }
-                None => format!("the claims are what they were at {target} already"),
+                None => format!("the claims are what they were at {at} already"),
             }
         }
         WriteRequest::Undo => {

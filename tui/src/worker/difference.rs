@@ -43,10 +43,15 @@ pub(super) fn sheet(
         changes.retain(|change| change.kind.is_claim());
     }
     let any = !changes.is_empty();
-    let when = |point: &ResolvedMoment| -> Result<String> {
-        Ok(session.time_of(point)?.map(|time| zone.clock(time)).unwrap_or_default())
+    let when = |target: MomentTarget, point: &ResolvedMoment| -> Result<String> {
+        let time = match target {
+            MomentTarget::Time(_) => None,
+            _ => session.time_of(point)?,
+        };
+        let clock = time.map(|time| format!(" {}", zone.clock(time))).unwrap_or_default();
+        Ok(format!("{}{clock}", zone.moment(target)))
     };
-    let times = format!("{from} {}  to  {to} {}", when(&earlier)?, when(&later)?);
+    let times = format!("{}  to  {}", when(from, &earlier)?, when(to, &later)?);
     let lines = vec![line(TextTone::Dim, 0, times), line(TextTone::Heading, 0, comparison.summary)];
     let mut sections = vec![section("", lines)];
     if preview {
@@ -73,7 +78,12 @@ pub(super) fn sheet(
             folded,
         });
     }
-    let title = if preview { format!("restore {to}") } else { format!("from {from} to {to}") };
+    let [shown_from, shown_to] = [from, to].map(|target| zone.moment(target));
+    let title = if preview {
+        format!("restore {shown_to}")
+    } else {
+        format!("from {shown_from} to {shown_to}")
+    };
     let [from, to] = [from, to].map(|target| quoted(&target.to_string()));
     let command = if preview {
         format!("forge checkpoint restore {to}")

@@ -1,9 +1,11 @@
 //! One test for each fault that a trial of the browser found.
 
 use crate::hand::{Hand, at};
+use chrono::FixedOffset;
 use forge_store::model::{Fact, FactOrigin, Key, Kind, Value};
 use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
 use forge_tui::answer::StateTab;
+use forge_tui::app::DisplayZone;
 use forge_tui::effect::MomentTarget;
 use forge_tui::panes::PaneFocus;
 use forge_tui::theme::{TextTone, ThemeName};
@@ -292,6 +294,17 @@ fn the_details_of_a_branch_have_its_time_once() {
     let text: String = lines.iter().map(forge_tui::sheet::WrappedLine::text).collect();
     assert!(text.starts_with("branch monotonic-lease"), "{text}");
     assert_eq!(text.matches("2025-03-11").count(), 1, "{text}");
+}
+
+/// Regression: a mark on a row without a number, and its difference, had the time in UTC.
+#[test]
+fn a_mark_on_a_row_without_a_number_has_its_time_in_the_zone_of_the_others() {
+    let mut hand = Hand::on_example(140, 40);
+    hand.app.zone = DisplayZone::Fixed(FixedOffset::east_opt(3600).unwrap());
+    hand.press("/").type_in("branch monotonic").press("<enter> m");
+    let screen = hand.screen();
+    assert!(screen.contains("marked 2025-03-11 12:27:00 +01:00: move"), "{screen}");
+    assert!(screen.contains("m 2025-03-11 12:27:00 +01:00"), "{screen}");
 }
 
 /// Regression: a confidence that evidence moved had 16 decimals among the changes of a revision
