@@ -124,10 +124,15 @@ fn times(app: &App, axis: &TimeRuler, line: Rect, buffer: &mut Buffer) {
         write(column(period.start, line.width), &text, buffer);
     }
     let mut x = TICK;
+    // A minute is written once.
+    let minute = |time: Timestamp| time.as_micros().div_euclid(60_000_000);
+    let mut written: Vec<i64> = axis.periods().iter().map(|period| minute(period.from)).collect();
     while x + 5 < line.width {
         let place = f64::from(x) / f64::from(line.width - 1);
         let is_folded = axis.folds().any(|fold| fold.start <= place && place <= fold.end());
-        if let Some(time) = axis.time(place).filter(|_| !is_folded) {
+        let time = axis.time(place).filter(|_| !is_folded);
+        if let Some(time) = time.filter(|time| !written.contains(&minute(*time))) {
+            written.push(minute(time));
             write(x, &app.zone.clock(time), buffer);
         }
         x += TICK;

@@ -72,6 +72,22 @@ fn the_charts_say_how_many_hypotheses_there_are_in_all() {
     assert!(hand.press("c").screen().contains("52 of 60 hypotheses"), "{}", hand.screen());
 }
 
+/// Regression: the axis of a session of seconds had the same time every 16 columns.
+#[test]
+fn a_minute_is_once_below_the_axis() {
+    let store = Store::in_memory().unwrap();
+    let act = |second: u32| WriteContext::asked("test", at(&format!("2025-03-11T12:00:{second}Z")));
+    let session = store.create_session(&act(10), NewSession::named("short")).unwrap();
+    for second in 10..50 {
+        let key = Key::new(Kind::Note, format!("N{second}"));
+        let change = ClaimChange::add(key, Value::from([("description", "seen".into())]));
+        session.write(&act(second)).change(change).commit().unwrap();
+    }
+    let screen = Hand::on(store, 120, 36).screen();
+    let below = screen.lines().skip_while(|line| !line.starts_with("│ edit")).nth(1);
+    assert_eq!(below.unwrap().matches("12:00").count(), 1, "{screen}");
+}
+
 #[test]
 fn a_click_on_the_axis_goes_to_that_time() {
     let mut hand = Hand::on_example(120, 40);
