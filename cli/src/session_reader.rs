@@ -52,7 +52,7 @@ impl SessionReader {
         {
             return Ok(self.session.time_by(&time)?);
         }
-        let point = workspace::resolve(context, &self.session, &moment)?;
+        let point = workspace::resolve_here(context, &self.session, &moment)?;
         Ok(point.time().unwrap_or(Timestamp::MAX))
     }
 

@@ -234,7 +234,7 @@ pub fn past_time(
     if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
         return Ok(time.time);
     }
-    Ok(workspace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
+    Ok(workspace::resolve_here(context, session, &moment)?.time().unwrap_or(context.now))
 }
 
 /// Returns the events that make checkpoints according to the settings.

@@ -10,10 +10,11 @@ use crate::id_match::{match_id, nearest_hint, nearest_names};
 use crate::output::time::local;
 use crate::report::session::OTHER_SESSIONS;
 use crate::text::count_text;
+use chrono::TimeZone;
 use forge_agents::hook::HookAgent;
 use forge_store::error::Error;
 use forge_store::model::time_grammar::{self, MomentBase, parse_time};
-use forge_store::model::{Kind, claim};
+use forge_store::model::{Kind, Timestamp, claim};
 use forge_store::redact::{Redactor, TextForm};
 use forge_store::store::{
     APPLY_BYTES, CheckpointFilter, IDLE_TAIL_BYTES, NewSession, Options, ResolvedMoment,
@@ -376,7 +377,8 @@ pub fn point(
     moment: &MomentArg,
 ) -> Result<ResolvedMoment, CommandError> {
     let found = self::moment(context, session, moment);
-    found.and_then(|found| resolve(context, session, &found)).map_err(|error| {
+    let resolved = found.and_then(|found| resolve_here(context, session, &found));
+    resolved.map_err(|error| {
         let text = moment.as_str();
         let all = session.checkpoints(&CheckpointFilter::default()).unwrap_or_default();
         match all.iter().find(|one| one.message.eq_ignore_ascii_case(text)) {
@@ -388,20 +390,34 @@ pub fn point(
     })
 }
 
-/// Resolves a parsed moment in a session.
+/// Resolves a parsed moment in a session, at the time and in the zone of the command.
 ///
 /// # Errors
 ///
-/// Not found; ambiguous. The hints name other possible meanings.
-pub fn resolve(
+/// See [`resolve`].
+pub fn resolve_here(
     context: &Context,
     session: &Session,
     moment: &time_grammar::MomentExpression,
 ) -> Result<ResolvedMoment, CommandError> {
-    let forge = context.forge();
+    resolve(session, moment, context.now, &context.zone, context.forge())
+}
+
+/// Resolves a parsed moment in a session. A command in a hint begins with `forge`.
+///
+/// # Errors
+///
+/// Not found; ambiguous. The hints name other possible meanings.
+pub fn resolve<Z: TimeZone>(
+    session: &Session,
+    moment: &time_grammar::MomentExpression,
+    now: Timestamp,
+    zone: &Z,
+    forge: &str,
+) -> Result<ResolvedMoment, CommandError> {
     session.resolve(moment).map_err(|error| match error {
         Error::NothingAt { time, session, earliest, other } => {
-            let [time, earliest] = [time, earliest].map(|time| local(time, &context.zone));
+            let [time, earliest] = [time, earliest].map(|time| local(time, zone));
             let message =
                 format!("nothing is known at {time}: the session '{session}' begins at {earliest}");
             let error = CommandError::not_found(message);
@@ -458,7 +474,7 @@ pub fn resolve(
             }
             // The unknown word may have been meant as a time.
             if what == "tag, branch or id"
-                && let Err(no_time) = parse_time(name, context.now, &context.zone)
+                && let Err(no_time) = parse_time(name, now, zone)
             {
                 hints.push(no_time.to_string());
             }

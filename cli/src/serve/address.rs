@@ -79,6 +79,18 @@ impl PageAddress {
         };
         Some(found)
     }
+
+    /// Returns the name or id of the session that the page is about.
+    pub(super) fn session(&self) -> Option<&str> {
+        match self {
+            Self::Session { session, .. }
+            | Self::Entity { session, .. }
+            | Self::Diff { session, .. }
+            | Self::Search { session, .. }
+            | Self::Events { session, .. } => Some(session),
+            Self::Sessions | Self::Moved(_) => None,
+        }
+    }
 }
 
 fn decoded(part: &str) -> Option<String> {

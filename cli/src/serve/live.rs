@@ -32,7 +32,7 @@ pub(super) async fn events(server: &PageServer, session: String, after: u64) -> 
     // If the session cannot be read, the answer is an error page instead of a stream.
     let first = match server.read(move |parts| pages::parts_of_now(parts, &name)).await {
         Ok(first) => first,
-        Err(error) => return error_page(server, &error),
+        Err(error) => return error_page(server, &error, None).await,
     };
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(async move {

@@ -21,8 +21,8 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use forge_report::PageZone;
-use forge_report::html::served::notice_page;
+use forge_report::html::served::{failure_page, notice_page};
+use forge_report::{PageText, PageZone};
 use forge_store::redact::Redactor;
 use forge_store::store::Store;
 use std::sync::Arc;
@@ -182,14 +182,22 @@ async fn allowed(server: &PageServer, uri: &Uri) -> Response {
     match address {
         PageAddress::Moved(path) => redirect(&path),
         PageAddress::Events { session, after } => live::events(server, session, after).await,
-        address => match server.read(move |parts| pages::read(parts, &address)).await {
-            Ok(html) => page(StatusCode::OK, html),
-            Err(error) => error_page(server, &error),
-        },
+        address => {
+            let session = address.session().map(str::to_owned);
+            match server.read(move |parts| pages::read(parts, &address)).await {
+                Ok(html) => page(StatusCode::OK, html),
+                Err(error) => error_page(server, &error, session).await,
+            }
+        }
     }
 }
 
-fn error_page(server: &PageServer, error: &CommandError) -> Response {
+/// Returns the page about an error, with the forms of the session that was named, if it exists.
+async fn error_page(
+    server: &PageServer,
+    error: &CommandError,
+    session: Option<String>,
+) -> Response {
     let status = match error.kind() {
         CommandErrorKind::NotFound => StatusCode::NOT_FOUND,
         CommandErrorKind::Invalid => StatusCode::BAD_REQUEST,
@@ -197,7 +205,12 @@ fn error_page(server: &PageServer, error: &CommandError) -> Response {
     };
     let cleaner = forge_report::TextCleaner::new(&server.inner.redactor);
     let text = cleaner.clean(&error.message_with_causes());
-    page(status, notice_page("This cannot be shown", text.as_str()))
+    let hints: Vec<PageText> = error.hints().iter().map(|hint| cleaner.clean(hint)).collect();
+    let path = match session {
+        Some(name) => server.read(move |parts| pages::session_path(parts, &name)).await.ok(),
+        None => None,
+    };
+    page(status, failure_page(path.as_deref(), &text, &hints))
 }
 
 fn page(status: StatusCode, html: String) -> Response {

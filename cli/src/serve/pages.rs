@@ -9,7 +9,8 @@ use crate::report::entity::field_text;
 use crate::session_page::read_page;
 use crate::session_reader::{KnownEntity, find_entity_of_any_kind};
 use crate::text::{TextLength, TextReader};
-use crate::workspace::named_session;
+use crate::workspace::{named_session, resolve};
+use chrono::TimeZone;
 use forge_report::html::served::{
     ChangeRow, FieldRow, HitRow, SessionCard, diff_page, entity_page, path_part, search_page,
     sessions_page,
@@ -61,6 +62,11 @@ pub(super) fn read(parts: &ServerParts, address: &PageAddress) -> Result<String,
     }
 }
 
+/// Returns the path of the session with this name or id.
+pub(super) fn session_path(parts: &ServerParts, session: &str) -> Result<String, CommandError> {
+    page_path(&named_session(&parts.store, session)?)
+}
+
 fn page_path(session: &Session) -> Result<String, CommandError> {
     Ok(format!("/s/{}", session.summary()?.info.id))
 }
@@ -97,14 +103,22 @@ fn moment(
     session: &Session,
     text: &str,
 ) -> Result<ResolvedMoment, CommandError> {
+    match parts.zone {
+        PageZone::Local => moment_in(session, text, &chrono::Local),
+        PageZone::Fixed(offset) => moment_in(session, text, &offset),
+        PageZone::Utc => moment_in(session, text, &chrono::Utc),
+    }
+}
+
+fn moment_in<Z: TimeZone>(
+    session: &Session,
+    text: &str,
+    zone: &Z,
+) -> Result<ResolvedMoment, CommandError> {
     let now = clock();
-    let moment = match parts.zone {
-        PageZone::Local => parse_moment(text, now, &chrono::Local),
-        PageZone::Fixed(offset) => parse_moment(text, now, &offset),
-        PageZone::Utc => parse_moment(text, now, &chrono::Utc),
-    };
+    let moment = parse_moment(text, now, zone);
     let moment = moment.map_err(|error| CommandError::invalid(error.to_string()))?;
-    Ok(session.resolve(&session.resolve_ambiguous(moment)?)?)
+    resolve(session, &session.resolve_ambiguous(moment)?, now, zone, "forge")
 }
 
 fn page_as_of(parts: &ServerParts, session: &Session, at: &str) -> Result<String, CommandError> {

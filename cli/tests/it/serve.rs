@@ -164,6 +164,11 @@ fn each_address_has_its_page() {
             answer.status
         );
     }
+    // Regression: a page about an error had neither the hint of the command line nor the forms.
+    let unknown = server.get("/s/tensor/at/basline").body;
+    assert!(unknown.contains("Hint: ") && unknown.contains("/at\""), "{unknown}");
+    let unknown = server.get("/s/nowhere").body;
+    assert!(unknown.contains("Hint: ") && !unknown.contains("<form"), "{unknown}");
 }
 
 #[test]

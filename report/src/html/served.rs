@@ -204,6 +204,20 @@ pub fn notice_page(title: &str, text: &str) -> String {
     document(title, None, &html! { h1 { (title) } p { (text) } })
 }
 
+/// Writes a page that says why another cannot be shown, with the forms of its session, if it has
+/// one.
+#[must_use]
+pub fn failure_page(session: Option<&str>, text: &PageText, hints: &[PageText]) -> String {
+    let title = "This cannot be shown";
+    let body = html! {
+        h1 { (title) }
+        p { (text) }
+        @for hint in hints { p class="soft" { "Hint: " (hint) } }
+        @if let Some(session) = session { (tools(session, &[])) }
+    };
+    document(title, session, &body)
+}
+
 /// Returns the forms for a moment, a comparison and a search. They work without a script.
 pub(crate) fn tools(session: &str, values: &[(&str, &str)]) -> Markup {
     let value =
