@@ -308,6 +308,30 @@ fn a_page_with_a_size_limit_names_the_parts_it_leaves_out() {
     assert!(!smallest.iter().any(|what| what.ends_with("of the story")), "{smallest:?}");
 }
 
+/// Regression: where patches were left out, prompts were shortened too, and the page of a session
+/// without patches named them as left out.
+#[test]
+fn a_page_without_patches_names_none_as_left_out() {
+    let store = Store::in_memory().unwrap();
+    let now = Timestamp::parse_rfc3339("2025-03-11T10:00:00Z").unwrap();
+    let act = WriteContext::asked("import", now);
+    let session = store.create_session(&act, NewSession::named("asked")).unwrap();
+    let fact = Fact {
+        kind: Kind::Prompt,
+        id: "p1".to_owned(),
+        at: now,
+        origin: FactOrigin::Recorded,
+        place: 1,
+        recorded_at: now,
+        value: Value::from([("text", "why is it slow? ".repeat(30).as_str().into())]),
+    };
+    session.write(&act).fact(fact).commit().unwrap();
+    let model = model(&session, None, ReportLimits::default());
+    let options = HtmlOptions { max_bytes: Some(1), ..HtmlOptions::default() };
+    let left_out = write_page(&model, None, &options).left_out;
+    assert!(left_out.is_empty(), "{left_out:?}");
+}
+
 /// Regression: an update of an open page brought back what was left out to keep the page small.
 #[test]
 fn updates_of_an_open_page_are_as_short_as_on_the_page() {

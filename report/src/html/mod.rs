@@ -51,7 +51,7 @@ impl PageDetail {
     const NO_AGENT_WORK: Self = Self { agent_work: false, ..Self::NO_OUTPUTS };
     const SHORT_MESSAGES: Self = Self { message_chars: 600, ..Self::NO_AGENT_WORK };
     const NO_FOLDS: Self = Self { folded: false, ..Self::SHORT_MESSAGES };
-    const NO_PATCHES: Self = Self { patch_lines: 0, message_chars: 300, ..Self::NO_FOLDS };
+    const NO_PATCHES: Self = Self { patch_lines: 0, ..Self::NO_FOLDS };
 
     /// Steps with less and less detail, each with the words for what it leaves out.
     pub const STEPS: [(Self, &'static str); 8] = [
