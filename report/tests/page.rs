@@ -7,9 +7,9 @@ use forge_report::markdown::write_markdown;
 use forge_report::model::{CompactionNote, LostKnowledge, ReportLimits, ReportModel, ReportSource};
 use forge_report::policy;
 use forge_store::Timestamp;
-use forge_store::model::{Fact, FactOrigin, Kind, Value};
+use forge_store::model::{Fact, FactOrigin, Key, Kind, Value};
 use forge_store::redact::Redactor;
-use forge_store::store::{CheckpointFilter, NewSession, Session, Store, WriteContext};
+use forge_store::store::{CheckpointFilter, ClaimChange, NewSession, Session, Store, WriteContext};
 use std::collections::BTreeSet;
 
 fn example() -> Session {
@@ -330,6 +330,24 @@ fn a_page_without_patches_names_none_as_left_out() {
     let options = HtmlOptions { max_bytes: Some(1), ..HtmlOptions::default() };
     let left_out = write_page(&model, None, &options).left_out;
     assert!(left_out.is_empty(), "{left_out:?}");
+}
+
+/// Regression: the head had all confirmed hypotheses, and the charts came after some pages of them.
+#[test]
+fn the_head_has_only_some_confirmed_hypotheses() {
+    let store = Store::in_memory().unwrap();
+    let now = Timestamp::parse_rfc3339("2025-03-11T10:00:00Z").unwrap();
+    let act = WriteContext::asked("test", now);
+    let session = store.create_session(&act, NewSession::named("many")).unwrap();
+    for number in 1..=9 {
+        let value = Value::from([("description", "skew".into()), ("status", "confirmed".into())]);
+        let key = Key::new(Kind::Hypothesis, format!("H{number}"));
+        session.write(&act).change(ClaimChange::add(key, value)).commit().unwrap();
+    }
+    let model = model(&session, None, ReportLimits::default());
+    let html = write_page(&model, None, &HtmlOptions::default()).html;
+    assert_eq!(html.matches("class=\"who good\"").count(), 5, "{html}");
+    assert!(html.contains("and 4 more confirmed"), "{html}");
 }
 
 /// Regression: an update of an open page brought back what was left out to keep the page small.

@@ -12,7 +12,7 @@ use maud::{Markup, html};
 const FILES_NAMED: usize = 8;
 /// The maximum length of a prompt in the head, in characters.
 const ASKED_CHARS: usize = 400;
-/// The maximum number of rejected hypotheses in the head.
+/// The maximum number of confirmed hypotheses in the head, and of rejected ones.
 const HYPOTHESES_NAMED: usize = 5;
 /// The maximum number of open questions in the head.
 const GAPS_NAMED: usize = 3;
@@ -74,7 +74,7 @@ impl Page<'_> {
         };
         html! {
             div class=(class) {
-                @for (place, (number, hypothesis)) in confirmed.iter().enumerate() {
+                @for (place, (number, hypothesis)) in confirmed.iter().take(HYPOTHESES_NAMED).enumerate() {
                     p class=(if place == 0 { "verdict" } else { "verdict second" }) {
                         span class="who good" { "Confirmed" } " "
                         a class={ "hypothesis-id " (crate::chart::hue(*number)) } href=(hypothesis_link(*number)) { (hypothesis.id) @if let Some(sure) = hypothesis.confidence { " " (short_number(sure)) } }
@@ -82,6 +82,7 @@ impl Page<'_> {
                     }
                     @if let Some(reason) = &hypothesis.reason { p class="because" { "Why: " (reason.inline()) } }
                 }
+                @if confirmed.len() > HYPOTHESES_NAMED { p { a href="#known" { "and " (confirmed.len() - HYPOTHESES_NAMED) " more confirmed" } } }
                 (self.ruled_out())
                 (self.ends())
                 @if let Some(word) = &outcome.last_word {
