@@ -64,6 +64,12 @@ impl PageZone {
         self.at(time).format("%a %-d %b %H:%M").to_string()
     }
 
+    /// Returns the day with the year, and the time: `11 Mar 2025, 14:30`.
+    #[must_use]
+    pub fn date_and_clock(self, time: Timestamp) -> String {
+        self.at(time).format("%-d %b %Y, %H:%M").to_string()
+    }
+
     /// Returns the day in short: `11 Mar`.
     #[must_use]
     pub fn short_day(self, time: Timestamp) -> String {
@@ -110,6 +116,7 @@ mod tests {
         let zone = PageZone::parse("+05:30").unwrap();
         let time = at("2025-03-11T20:04:10Z");
         assert_eq!(zone.day_and_clock(time), "Wed 12 Mar 01:34");
+        assert_eq!(zone.date_and_clock(time), "12 Mar 2025, 01:34");
         assert_eq!(zone.machine(time), "2025-03-12T01:34:10+05:30");
         assert_eq!((zone.name(), PageZone::Utc.name()), ("+05:30".to_owned(), "UTC".to_owned()));
         assert_eq!(PageZone::parse("UTC"), Some(PageZone::Utc));

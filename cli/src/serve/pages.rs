@@ -148,7 +148,7 @@ fn card(parts: &ServerParts, summary: &SessionSummary) -> Result<SessionCard, Co
         name: clean(&summary.info.name),
         path: format!("/s/{}", summary.info.id),
         agent: summary.info.agent.as_deref().map(clean),
-        last: summary.last_event.map(|at| parts.zone.day_and_clock(at)),
+        last: summary.last_event.map(|at| parts.zone.date_and_clock(at)),
         last_prompt: brief.prompts.first().map(|line| clean(&line.text)),
         failing: brief.failing.iter().map(|line| clean(&line.text)).collect(),
         confirmed: brief
@@ -183,7 +183,7 @@ fn entity(parts: &ServerParts, session: &Session, name: &str) -> Result<String, 
             text: cleaner.clean(&value_text(name, value)),
         }
     });
-    let at = format!("{} {}", parts.zone.day_and_clock(found.at()), parts.zone.name());
+    let at = format!("{} {}", parts.zone.date_and_clock(found.at()), parts.zone.name());
     let rows: Vec<FieldRow> = rows.collect();
     Ok(entity_page(&page_path(session)?, &cleaner.clean(&title), &at, &rows))
 }
@@ -260,7 +260,7 @@ fn search(parts: &ServerParts, session: &Session, words: &str) -> Result<String,
             kind: hit.kind_word(),
             id: cleaner.clean(&hit.id),
             path: name.map(|name| format!("{path}/e/{}", path_part(&name))),
-            at: parts.zone.day_and_clock(hit.at),
+            at: parts.zone.date_and_clock(hit.at),
             snippet: cleaner.clean(&hit.snippet),
         }
     });

@@ -139,6 +139,9 @@ fn each_address_has_its_page() {
     assert!(changes.contains("0.40") && !changes.contains("0.7945"), "{changes}");
     let hypothesis = server.get("/s/tensor/e/H1").body;
     assert!(hypothesis.contains("0.79") && !hypothesis.contains("0.7945"), "{hypothesis}");
+    // Regression: the list of sessions and the page of an entity had times without the year.
+    assert!(hypothesis.contains("1 Feb 2026, "), "{hypothesis}");
+    assert!(server.get("/").body.contains("1 Feb 2026, "));
     let then = server.get("/s/tensor/at/baseline").body;
     assert!(!then.contains("the layout is fine"), "nothing of later is on the page");
     for (path, location) in [
