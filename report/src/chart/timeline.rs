@@ -12,11 +12,13 @@ const LANE: u32 = 22;
 const ACTIVITY: u32 = 30;
 /// The number of columns of the activity.
 const COLUMNS: usize = 140;
-/// The room for a hypothesis in a text. Hypotheses whose texts have no room share one. The unit is
-/// the width of the chart.
-const HYPOTHESIS_ROOM: f64 = 0.034;
+/// The room for a letter in the text of a hypothesis. Hypotheses whose texts have no room share
+/// one. The unit is the width of the chart, which is at least about 550 pixels.
+const LETTER_ROOM: f64 = 0.014;
 /// The maximum number of hypotheses that a text names.
 const MAX_TEXTS: usize = 5;
+/// The maximum length of the id of a hypothesis in a text.
+const ID_CHARS: usize = 8;
 
 struct Lane {
     name: &'static str,
@@ -144,14 +146,22 @@ struct HypothesisMark<'m> {
     number: usize,
     sign: &'static str,
     word: &'static str,
+    /// The id and the sign.
+    text: String,
 }
 
-/// Returns where the text of hypotheses at these places begins and ends: around them, but on the
-/// chart.
-fn text_span(places: impl ExactSizeIterator<Item = f64>) -> (f64, f64) {
-    let count = places.len();
-    let half = HYPOTHESIS_ROOM * to_f64(count.min(MAX_TEXTS + 1)) / 2.0;
-    let middle = (places.sum::<f64>() / to_f64(count)).clamp(half, 1.0 - half);
+/// Returns where the text of hypotheses begins and ends: around their places, but on the chart.
+/// Each hypothesis has a place and a number of letters.
+fn text_span(marks: impl Iterator<Item = (f64, usize)>) -> (f64, f64) {
+    let (mut places, mut count, mut letters) = (0.0, 0, 0);
+    for (place, own) in marks {
+        places += place;
+        count += 1;
+        // A space follows each; one sign is for those that are not named.
+        letters += if count <= MAX_TEXTS { own + 1 } else { usize::from(count == MAX_TEXTS + 1) };
+    }
+    let half = LETTER_ROOM * to_f64(letters) / 2.0;
+    let middle = (places / to_f64(count)).clamp(half, 1.0 - half);
     (middle - half, middle + half)
 }
 
@@ -161,8 +171,10 @@ fn hypothesis_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
         if !frame.is_shown(hypothesis.stated_at) {
             continue;
         }
+        let id = hypothesis.id.short(ID_CHARS);
         let place = frame.ruler.place(hypothesis.stated_at);
-        marks.push(HypothesisMark { place, hypothesis, number, sign: "", word: "stated" });
+        let text = id.as_str().to_owned();
+        marks.push(HypothesisMark { place, hypothesis, number, sign: "", word: "stated", text });
         for (at, status) in hypothesis.settlements() {
             let word = match status {
                 HypothesisStatus::Confirmed => "confirmed",
@@ -170,11 +182,14 @@ fn hypothesis_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
                 _ => continue,
             };
             let (place, sign) = (frame.ruler.place(at), status_sign(Some(status)));
-            marks.push(HypothesisMark { place, hypothesis, number, sign, word });
+            let text = format!("{}{sign}", id.as_str());
+            marks.push(HypothesisMark { place, hypothesis, number, sign, word, text });
         }
     }
     marks.sort_by(|a, b| a.place.total_cmp(&b.place).then(a.number.cmp(&b.number)));
-    let span = |group: &[&HypothesisMark<'_>]| text_span(group.iter().map(|mark| mark.place));
+    let span = |group: &[&HypothesisMark<'_>]| {
+        text_span(group.iter().map(|mark| (mark.place, mark.text.chars().count())))
+    };
     let mut groups: Vec<Vec<&HypothesisMark<'_>>> = Vec::new();
     for mark in &marks {
         groups.push(vec![mark]);
@@ -192,7 +207,7 @@ fn hypothesis_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
             @let (from, to) = span(group);
             text class="hypothesis wideonly" x=(percent(f64::midpoint(from, to))) y=(y + 4) {
                 title { @for mark in group { (mark.hypothesis.id) " " (mark.word) ": " (mark.hypothesis.text.short(70)) "\n" } }
-                @for mark in group.iter().take(MAX_TEXTS) { tspan class=(hue(mark.number)) { (mark.hypothesis.id.short(10)) (mark.sign) " " } }
+                @for mark in group.iter().take(MAX_TEXTS) { tspan class=(hue(mark.number)) { (mark.text) " " } }
                 @if group.len() > MAX_TEXTS { tspan { "…" } }
             }
         }
@@ -264,15 +279,17 @@ fn commit_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
 mod tests {
     use super::*;
 
-    /// Regression: a text of several hypotheses at the beginning covered the name of its line.
+    /// Regression: a text of several hypotheses at the beginning covered the name of its line. Long
+    /// ids covered each other.
     #[test]
     fn a_text_of_several_hypotheses_stays_on_the_chart() {
-        let near = |places: &[f64], from: f64, to: f64| {
-            let span = text_span(places.iter().copied());
+        let near = |places: &[f64], letters: usize, from: f64, to: f64| {
+            let span = text_span(places.iter().map(|place| (*place, letters)));
             (span.0 - from).abs() < 1e-9 && (span.1 - to).abs() < 1e-9
         };
-        assert!(near(&[0.5, 0.52], 0.51 - HYPOTHESIS_ROOM, 0.51 + HYPOTHESIS_ROOM));
-        assert!(near(&[0.0, 0.01], 0.0, 2.0 * HYPOTHESIS_ROOM));
-        assert!(near(&[1.0; 9], 1.0 - 6.0 * HYPOTHESIS_ROOM, 1.0));
+        assert!(near(&[0.5, 0.52], 2, 0.51 - 3.0 * LETTER_ROOM, 0.51 + 3.0 * LETTER_ROOM));
+        assert!(near(&[0.5, 0.52], 5, 0.51 - 6.0 * LETTER_ROOM, 0.51 + 6.0 * LETTER_ROOM));
+        assert!(near(&[0.0, 0.01], 2, 0.0, 6.0 * LETTER_ROOM));
+        assert!(near(&[1.0; 9], 2, 1.0 - 16.0 * LETTER_ROOM, 1.0));
     }
 }
