@@ -15,6 +15,8 @@ use ratatui::layout::Rect;
 pub(super) const ROWS: u16 = 5;
 /// The number of columns between two times.
 const TICK: u16 = 16;
+/// From this number of pauses on, the days are more important than the lengths of the pauses.
+const MANY_FOLDS: usize = 12;
 
 pub(super) fn draw(
     app: &App,
@@ -104,24 +106,28 @@ fn times(app: &App, axis: &TimeRuler, line: Rect, buffer: &mut Buffer) {
             put(buffer, place, text, style);
         }
     };
-    for fold in axis.folds() {
+    let folds = axis.folds().map(|fold| {
         let label = format!("|{}|", short_distance(fold.micros));
-        let middle = column(fold.middle(), line.width);
         let half = u16::try_from(label.len() / 2).unwrap_or(0);
-        write(middle.saturating_sub(half), &label, buffer);
-    }
+        (column(fold.middle(), line.width).saturating_sub(half), label)
+    });
+    let folds: Vec<(u16, String)> = folds.collect();
+    let mut starts = Vec::new();
     let mut day = String::new();
     for period in axis.periods() {
         let time = period.from;
         let own = app.zone.day(time, app.now);
         let text = match own.split(' ').take(3).collect::<Vec<_>>().as_slice() {
-            [_, date, month] if own != day && axis.folds().count() < 12 && !day.is_empty() => {
-                format!("{date} {month}")
-            }
+            [_, date, month] if own != day && !day.is_empty() => format!("{date} {month}"),
             _ => app.zone.clock(time),
         };
         day = own;
-        write(column(period.start, line.width), &text, buffer);
+        starts.push((column(period.start, line.width), text));
+    }
+    // Among many pauses, there is no room for both.
+    let labels = if folds.len() < MANY_FOLDS { [folds, starts] } else { [starts, folds] };
+    for (x, text) in labels.iter().flatten() {
+        write(*x, text, buffer);
     }
     let mut x = TICK;
     // A minute is written once.

@@ -88,6 +88,26 @@ fn a_minute_is_once_below_the_axis() {
     assert_eq!(below.unwrap().matches("12:00").count(), 1, "{screen}");
 }
 
+/// Regression: the lengths of many pauses left no room for a single time.
+#[test]
+fn the_axis_of_a_session_of_many_days_has_days() {
+    let store = Store::in_memory().unwrap();
+    let act = |text: &str| WriteContext::asked("test", at(text));
+    let session = store.create_session(&act("2025-02-01T09:00:00Z"), NewSession::named("weeks"));
+    let session = session.unwrap();
+    for day in 1..=16 {
+        for minute in [10, 20, 30, 40, 50] {
+            let key = Key::new(Kind::Note, format!("N{day}{minute}"));
+            let change = ClaimChange::add(key, Value::from([("description", "seen".into())]));
+            let act = act(&format!("2025-02-{day:02}T09:{minute}:00Z"));
+            session.write(&act).change(change).commit().unwrap();
+        }
+    }
+    let screen = Hand::on(store, 140, 36).screen();
+    let below = screen.lines().skip_while(|line| !line.starts_with("│ edit")).nth(1).unwrap();
+    assert!(below.contains(" 2 Feb ") && below.contains(" 12 Feb "), "{screen}");
+}
+
 #[test]
 fn a_click_on_the_axis_goes_to_that_time() {
     let mut hand = Hand::on_example(120, 40);
