@@ -23,10 +23,16 @@ pub(super) struct RulerTick {
 pub(super) fn ticks(ruler: &TimeRuler, zone: PageZone) -> Vec<RulerTick> {
     let mut ticks = Vec::new();
     let (mut free, mut narrow_free) = (-1.0, -1.0);
-    for (place, label, has_day) in candidates(ruler, zone) {
+    let mut day = String::new();
+    for (place, at) in candidates(ruler, zone) {
         if place < free || place > LAST_PLACE {
             continue;
         }
+        // The first label of a day has the day.
+        let (this_day, clock) = (zone.short_day(at), zone.clock(at));
+        let has_day = this_day != day;
+        let label = if has_day { format!("{this_day} {clock}") } else { clock };
+        day = this_day;
         free = place + if has_day { 0.14 } else { STEP_ROOM };
         let fits_narrow = place >= narrow_free && place < 0.86;
         if fits_narrow {
@@ -37,20 +43,11 @@ pub(super) fn ticks(ruler: &TimeRuler, zone: PageZone) -> Vec<RulerTick> {
     ticks
 }
 
-/// Returns the place and label of the beginning of each stretch and of round times inside, and
-/// whether the label has the day.
-fn candidates(ruler: &TimeRuler, zone: PageZone) -> Vec<(f64, String, bool)> {
+/// Returns the beginning of each stretch, and round times inside, with their places.
+fn candidates(ruler: &TimeRuler, zone: PageZone) -> Vec<(f64, Timestamp)> {
     let mut found = Vec::new();
-    let mut day = String::new();
-    let mut add = |place: f64, at: Timestamp| {
-        let (this_day, clock) = (zone.short_day(at), zone.clock(at));
-        let is_new = this_day != day;
-        let label = if is_new { format!("{this_day} {clock}") } else { clock };
-        found.push((place, label, is_new));
-        day = this_day;
-    };
     for period in ruler.periods() {
-        add(period.start, period.from);
+        found.push((period.start, period.from));
         #[expect(clippy::cast_precision_loss, reason = "a place needs no microseconds")]
         let length = period.to.micros_since(period.from) as f64 / 1e6;
         #[expect(clippy::cast_precision_loss, reason = "at most a day")]
@@ -58,9 +55,32 @@ fn candidates(ruler: &TimeRuler, zone: PageZone) -> Vec<(f64, String, bool)> {
         let Some(step) = step.filter(|_| length > 0.0) else { continue };
         let mut at = zone.next_step(period.from, *step);
         while at < period.to {
-            add(ruler.place(at), at);
+            found.push((ruler.place(at), at));
             at = zone.next_step(at, *step);
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: if the first label of a day had no room, no label had this day.
+    #[test]
+    fn the_first_label_of_a_day_has_the_day() {
+        let ten_minutes = |from: &str, count: i64| -> Vec<Timestamp> {
+            let from = Timestamp::parse_rfc3339(from).unwrap();
+            (0..count).map(|number| from.plus_micros(number * 600_000_000)).collect()
+        };
+        let times = [
+            ten_minutes("2026-02-01T20:00:00Z", 15),
+            ten_minutes("2026-02-02T00:10:00Z", 1),
+            ten_minutes("2026-02-02T08:00:00Z", 25),
+        ];
+        let ruler = TimeRuler::of(times.concat()).unwrap();
+        let labels: Vec<String> =
+            ticks(&ruler, PageZone::Utc).into_iter().map(|tick| tick.label).collect();
+        assert!(labels.iter().any(|label| label.starts_with("2 Feb ")), "{labels:?}");
+    }
 }
