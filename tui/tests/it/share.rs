@@ -97,14 +97,14 @@ fn a_report_is_requested_and_its_result_shown() {
     hand.press("O S");
     hand.press("<c-u>").type_in("out.html").press("<enter>");
     assert_eq!(hand.reports, [(session.clone(), None), (session, Some("out.html".to_owned()))]);
-    let request_number = hand.app.request_number;
+    let request_number = *hand.app.unsent.keys().last().unwrap();
     let said = Ok("the report is in out.html".to_owned());
     hand.act(BrowserAction::Reported { request_number, said });
     assert!(hand.screen().contains("the report is in out.html"), "{}", hand.screen());
     assert!(hand.app.unsent.is_empty());
     // Regression: the path of a report that could not be written had to be typed again.
     hand.press("S <c-u>").type_in("no/out.md").press("<enter>");
-    let request_number = hand.app.request_number;
+    let request_number = *hand.app.unsent.keys().last().unwrap();
     hand.act(BrowserAction::Reported { request_number, said: Err("no folder 'no'".to_owned()) });
     let screen = hand.screen();
     assert!(screen.contains(": no/out.md▏   no folder 'no'"), "{screen}");
