@@ -125,6 +125,11 @@ pub(super) fn accept(app: &mut App) -> Vec<AppEffect> {
 
 pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
     if *purpose == InputPurpose::Filter {
+        if app.timeline.typed.trim() != text {
+            // This is no filter: the text can be corrected.
+            ask(app, InputPurpose::Filter, text);
+            return apply_filter(app);
+        }
         let session = app.timeline.filter.session.take();
         return session.map_or_else(Vec::new, |session| switch(app, session));
     }
