@@ -124,16 +124,13 @@ pub(super) fn accept(app: &mut App) -> Vec<AppEffect> {
 }
 
 pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
-    if *purpose == InputPurpose::Filter {
-        if app.timeline.typed.trim() != text {
-            // This is no filter: the text can be corrected.
-            ask(app, InputPurpose::Filter, text);
-            return apply_filter(app);
-        }
-        let session = app.timeline.filter.session.take();
-        return session.map_or_else(Vec::new, |session| switch(app, session));
+    if *purpose == InputPurpose::Filter && app.timeline.typed.trim() != text {
+        // This is no filter: the text can be corrected.
+        ask(app, InputPurpose::Filter, text);
+        return apply_filter(app);
     }
-    let may_be_empty = matches!(purpose, InputPurpose::Settle { confirm: true, .. });
+    let may_be_empty =
+        matches!(purpose, InputPurpose::Filter | InputPurpose::Settle { confirm: true, .. });
     if text.is_empty() && !may_be_empty {
         app.say(TextTone::Warning, "nothing was typed, so nothing was done");
         return Vec::new();
@@ -154,6 +151,10 @@ pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<A
 fn requested(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
     let target = app.target();
     match purpose {
+        InputPurpose::Filter => {
+            let session = app.timeline.filter.session.take();
+            session.map_or_else(Vec::new, |session| switch(app, session))
+        }
         InputPurpose::Jump => {
             let (text, now) = (text.to_owned(), app.now);
             vec![app.ask(WorkerRequest::Jump { text, now })]

@@ -19,14 +19,16 @@ pub(super) fn apply_reply(app: &mut App, reply: WorkerReply) -> Vec<AppEffect> {
             app.unsent.remove(&reply.request_number);
             apply_answer(app, reply.slot, answer)
         }
-        Err(failure) => {
-            failed(app, reply.request_number, reply.slot, failure);
-            Vec::new()
-        }
+        Err(failure) => failed(app, reply.request_number, reply.slot, failure),
     }
 }
 
-fn failed(app: &mut App, request_number: u64, slot: PaneSlot, failure: WorkerFailure) {
+fn failed(
+    app: &mut App,
+    request_number: u64,
+    slot: PaneSlot,
+    failure: WorkerFailure,
+) -> Vec<AppEffect> {
     match slot {
         PaneSlot::Watch => app.watching = false,
         PaneSlot::Page => app.timeline.loading = false,
@@ -34,8 +36,14 @@ fn failed(app: &mut App, request_number: u64, slot: PaneSlot, failure: WorkerFai
         _ => {}
     }
     if app.stage == AppStage::Loading {
-        app.stage = AppStage::Failed(failure);
-        return;
+        if slot != PaneSlot::Session || app.session.id.is_empty() {
+            app.stage = AppStage::Failed(failure);
+            return Vec::new();
+        }
+        // Another session cannot be opened: the one before stays.
+        refused(app, request_number, failure);
+        let before = std::mem::take(&mut app.session.id);
+        return vec![app.ask(WorkerRequest::Open(Some(before)))];
     }
     match slot {
         PaneSlot::State => {
@@ -57,13 +65,17 @@ fn failed(app: &mut App, request_number: u64, slot: PaneSlot, failure: WorkerFai
             }
             _ => {}
         },
-        _ => {
-            let WorkerFailure { message, advice, .. } = failure;
-            let space = if advice.is_empty() { "" } else { ": " };
-            editor::restore(app, request_number);
-            app.say(TextTone::Bad, format!("{message}{space}{advice}"));
-        }
+        _ => refused(app, request_number, failure),
     }
+    Vec::new()
+}
+
+/// Says why a request failed, and shows its text in the input again.
+fn refused(app: &mut App, request_number: u64, failure: WorkerFailure) {
+    let WorkerFailure { message, advice, .. } = failure;
+    let space = if advice.is_empty() { "" } else { ": " };
+    editor::restore(app, request_number);
+    app.say(TextTone::Bad, format!("{message}{space}{advice}"));
 }
 
 fn apply_answer(app: &mut App, slot: PaneSlot, answer: WorkerAnswer) -> Vec<AppEffect> {

@@ -91,9 +91,13 @@ fn a_text_that_cannot_be_written_stays_in_the_input() {
 #[test]
 fn an_input_that_fails_stays_to_be_corrected() {
     let (_, mut hand) = on_example();
-    for (key, text) in
-        [("t", "when H4 was foo"), ("f", "kind:foo"), ("b", "main"), ("S <c-u>", "no/such/folder")]
-    {
+    for (key, text) in [
+        ("t", "when H4 was foo"),
+        ("f", "kind:foo"),
+        ("f", "session:nosuch"),
+        ("b", "main"),
+        ("S <c-u>", "no/such/folder"),
+    ] {
         hand.press(key).type_in(text).press("<enter>");
         let Some(OverlayPane::Input { text: kept, .. }) = hand.app.overlays.last() else {
             panic!("'{text}' is lost: {}", hand.screen());
