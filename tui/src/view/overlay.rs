@@ -53,11 +53,13 @@ fn draw_sessions(
 ) {
     let theme = app.theme;
     let title = "s Sessions, the latest first".to_owned();
-    let right = rows.map(|rows| format!("{} of {}", cursor + 1, rows.len())).unwrap_or_default();
+    let at = |rows: &[SessionRow]| format!("{} of {}", (cursor + 1).min(rows.len()), rows.len());
+    let right = rows.map(at).unwrap_or_default();
     let titles = FrameTitles { title, right, below: unpushed.join("; ") };
     let inside = frame::draw(buffer, area, true, &titles, theme);
-    let Some(rows) = rows else {
-        return put_lines(buffer, inside, &[(TextTone::Dim, "reading ...".to_owned())], theme);
+    let Some(rows) = rows.filter(|rows| !rows.is_empty()) else {
+        let text = if rows.is_some() { "the store has no sessions yet" } else { "reading ..." };
+        return put_lines(buffer, inside, &[(TextTone::Dim, text.to_owned())], theme);
     };
     let room = usize::from(inside.height).max(1);
     let top = (cursor + 1).saturating_sub(room);

@@ -55,6 +55,13 @@ fn the_difference_to_the_mark_follows_the_selection() {
 }
 
 #[test]
+fn a_store_without_sessions_says_so() {
+    let mut hand = Hand::on(Store::in_memory().unwrap(), 80, 12);
+    let screen = hand.press("s").screen();
+    assert!(screen.contains("0 of 0") && screen.contains("no sessions yet"), "{screen}");
+}
+
+#[test]
 fn held_claims_are_listed_by_kind() {
     let mut hand = Hand::on_example(120, 44);
     hand.press("3");
