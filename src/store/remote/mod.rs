@@ -341,7 +341,12 @@ impl Remote {
         for (_, handle) in refs.into_iter().take(limit) {
             match self.session(&handle) {
                 Ok(Some(session)) if accepts(&session) => return Ok(Some(session)),
-                Ok(_) | Err(Error::RemoteFormat(_) | Error::UnopenedSession { .. }) => {}
+                Ok(_)
+                | Err(
+                    Error::RemoteFormat(_)
+                    | Error::Depot(DepotError::Damaged { .. })
+                    | Error::UnopenedSession { .. },
+                ) => {}
                 Err(error) => return Err(error),
             }
         }
