@@ -84,14 +84,15 @@ impl Verb for CloneArgs {
             (names, _) => names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "),
         };
         let pulled = wanted.into_iter().map(|one| transfer.pull(&transfer.located(one)?));
-        let sessions = pulled.collect::<Result<Vec<_>, _>>().map_err(|error| {
+        let hinted = |error: CommandError| {
             error.hinted(format!(
                 "the store {} is made and knows the remote: 'forge pull {which}' there goes on",
                 path.display()
             ))
-        })?;
+        };
+        let sessions = pulled.collect::<Result<Vec<_>, _>>().map_err(hinted)?;
         let (purges, failure) = transfer.finish_purges(context, None);
-        failure.map_or(Ok(()), Err)?;
+        failure.map_or(Ok(()), |error| Err(hinted(error)))?;
         warn_of_pulled_secrets(&sessions, &context.out);
         let current = match store.current_session()? {
             Some(session) => Some(session.summary()?.info.name),

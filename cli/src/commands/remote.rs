@@ -320,16 +320,22 @@ impl Verb for RemoteCheckArgs {
     type Report = RemoteCheckReport;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
-        let (url, name) = if is_address(&self.which) {
+        let (url, transfer) = if is_address(&self.which) {
             (depot_url(&self.which, &context.cwd)?, None)
         } else {
             let remotes = Remotes::of(context, &opened.store)?;
-            let known = remotes.find(Some(&self.which))?;
-            open_remote(known)?;
-            (known.url.clone(), Some(known.name.clone()))
+            let known = remotes.find(Some(&self.which))?.clone();
+            (known.url.clone(), Some(Transfer::open(opened, known)?))
         };
         check_depot(&*open_depot(&url)?)
             .map_err(|error| with_credentials_hint(&url, Error::from(error).into()))?;
+        let mut name = None;
+        if let Some(transfer) = transfer {
+            let sessions = transfer.remote.sessions();
+            sessions.map_err(|error| about(&transfer.known, error.into()))?;
+            transfer.skipped(context, None).map_or(Ok(()), Err)?;
+            name = Some(transfer.known.name);
+        }
         Ok(RemoteCheckReport { url: shown_url(&url), name })
     }
 }

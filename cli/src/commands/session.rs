@@ -190,14 +190,14 @@ fn sessions_on_remote(
     let transfer = Transfer::open(opened, known)?;
     let sessions = transfer.remote.sessions().map_err(|error| about(&transfer.known, error.into()));
     let sessions = sessions?;
-    transfer.warn_unopened(context);
+    let failure = transfer.skipped(context, None);
     let lines = sessions.into_iter().map(|one| {
         let here = transfer.located(one.clone())?.here;
         let here = here.map(|session| session.summary()).transpose()?;
         Ok(RemoteSessionLine::new(one, here.map(|summary| summary.info.name)))
     });
     let sessions = lines.collect::<Result<_, CommandError>>()?;
-    Ok(RemoteSessionListReport { remote: transfer.known.name.clone(), sessions })
+    Ok(RemoteSessionListReport { remote: transfer.known.name.clone(), sessions, failure })
 }
 
 impl Verb for SessionShowArgs {

@@ -251,11 +251,25 @@ impl<'a> Transfer<'a> {
         PurgesReport::from(FinishedPurges { activity, ..FinishedPurges::default() })
     }
 
-    /// Warns of sessions that were skipped because they do not open with the rotated key.
-    pub fn warn_unopened(&self, context: &Context) {
-        for handle in self.remote.take_unopened() {
-            context.out.warn(&Error::UnopenedSession { handle }.to_string());
+    /// Warns of sessions that were skipped because they do not open with the rotated key. Returns
+    /// `failure`, or else the first error of a session that was skipped because it is damaged.
+    pub fn skipped(
+        &self,
+        context: &Context,
+        mut failure: Option<CommandError>,
+    ) -> Option<CommandError> {
+        for error in self.remote.take_unopened() {
+            let text = error.to_string();
+            if failure.as_ref().is_some_and(|known| known.message() == text) {
+                continue;
+            }
+            if failure.is_some() || matches!(error, Error::UnopenedSession { .. }) {
+                context.out.warn(&text);
+            } else {
+                failure = Some(error.into());
+            }
         }
+        failure
     }
 
     /// Finishes the purges after pushes or pulls whose first error was `failure`, unless the remote
@@ -266,7 +280,7 @@ impl<'a> Transfer<'a> {
         context: &Context,
         failure: Option<CommandError>,
     ) -> (PurgesReport, Option<CommandError>) {
-        self.warn_unopened(context);
+        let failure = self.skipped(context, failure);
         let stops = |error: &CommandError| error.kind() == CommandErrorKind::Unavailable;
         let (report, failure) = match failure {
             Some(error) if stops(&error) => (self.purges_so_far(), Some(error)),
@@ -334,13 +348,18 @@ pub fn find_on_remote(
             || (name.len() >= MIN_HANDLE_PREFIX && one.handle.to_string().starts_with(name))
     });
     let list = format!("'forge session list --remote{}'", remote_argument("=", &known.name));
+    let skipped = remote.take_unopened().into_iter().next();
     match found.len() {
         0 if known.access.key().is_none() => Err(CommandError::from(Error::NotGranted)
             .with_context(format!("cannot look for the session '{name}' on {}", known.name))
             .hinted(format!("{list} names the one that it opens"))),
         0 => {
-            Err(CommandError::not_found(format!("there is no session '{name}' on {}", known.name))
-                .hinted(format!("{list} names those that are there")))
+            let text = format!("there is no session '{name}' on {}", known.name);
+            let error =
+                CommandError::not_found(text).hinted(format!("{list} names those that are there"));
+            Err(skipped.into_iter().fold(error, |error, skipped| {
+                error.hinted(format!("it may be one that does not open: {skipped}"))
+            }))
         }
         1 => Ok(found.remove(0)),
         count => {

@@ -1,5 +1,6 @@
 //! Reports of remotes.
 
+use crate::error::CommandError;
 use crate::output::{Report, Screen, TextTable, Tone, cells};
 use crate::remote::address::shown_url;
 use crate::remote::name::remote_argument;
@@ -410,6 +411,9 @@ pub struct RemoteSessionListReport {
     pub remote: String,
     /// The sessions, in the order of their names.
     pub sessions: Vec<RemoteSessionLine>,
+    /// The error of a session that is left out because it is damaged.
+    #[serde(skip)]
+    pub failure: Option<CommandError>,
 }
 
 /// A session on a remote, as its ref describes it.
@@ -457,9 +461,16 @@ impl RemoteSessionLine {
 impl Report for RemoteSessionListReport {
     const SCHEMA: Option<&'static str> = Some("forge.session.list.remote/1");
 
+    fn take_failure(&mut self) -> Option<CommandError> {
+        self.failure.take()
+    }
+
     fn human(&self, screen: &mut Screen) {
         if self.sessions.is_empty() {
-            return screen.plain(&format!("No session was pushed to {} yet.", self.remote));
+            if self.failure.is_none() {
+                screen.plain(&format!("No session was pushed to {} yet.", self.remote));
+            }
+            return;
         }
         let titles = ["Session", "Here", "Branch", "Claims", "Facts", "Checkpoints", "Last"];
         let mut table = TextTable::new(&titles).right(3).right(4).right(5).flexible(0);

@@ -68,7 +68,7 @@ use crate::format::remote::{
     SessionPlace, handle_in, pack_in, ref_name,
 };
 use crate::model::{PackId, RemoteId, SessionHandle, SessionId, SessionMetadata, Timestamp};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -90,8 +90,8 @@ pub struct Remote {
     resolve: TextLookup,
     /// What was done because of purges since [`Remote::take_purge_activity`].
     activity: Mutex<PurgeActivity>,
-    /// The sessions that did not open with a rotated key, since [`Remote::take_unopened`].
-    unopened: Mutex<BTreeSet<SessionHandle>>,
+    /// The sessions that were skipped since [`Remote::take_unopened`], and why.
+    unopened: Mutex<BTreeMap<SessionHandle, Error>>,
 }
 
 /// Finds a text in a JSON document by its JSON pointer.
@@ -295,11 +295,12 @@ impl Remote {
     }
 
     /// Returns the sessions on the remote, sorted by name; with a grant, only its session. No pack
-    /// is read. If the key of the remote was rotated, sessions that do not open with it are
-    /// skipped: [`Remote::take_unopened`] names them.
+    /// is read. Sessions whose refs do not open are skipped, because they are damaged, were pushed
+    /// by a later version of forge, or were not pushed with the rotated key of the remote:
+    /// [`Remote::take_unopened`] names them.
     ///
     /// # Errors
-    /// [`Error::RemoteFormat`] if a ref is damaged; any error of the depot.
+    /// Any error of the depot; with a grant, also if the ref does not open.
     pub fn sessions(&self) -> Result<Vec<RemoteSession>> {
         if let Some(only) = self.keys.only() {
             return Ok(self.session(only)?.into_iter().collect());
@@ -308,7 +309,7 @@ impl Remote {
         self.each(REFS_PREFIX, &mut |entry| {
             if let Some(handle) = handle_in(&entry.name) {
                 match self.session(&handle) {
-                    Err(Error::UnopenedSession { handle }) => self.note_unopened(handle),
+                    Err(error) if is_of_ref(&error) => self.note_unopened(handle, error),
                     session => found.extend(session?),
                 }
             }
@@ -341,13 +342,8 @@ impl Remote {
         for (_, handle) in refs.into_iter().take(limit) {
             match self.session(&handle) {
                 Ok(Some(session)) if accepts(&session) => return Ok(Some(session)),
-                Ok(_)
-                | Err(
-                    Error::RemoteFormat(_)
-                    | Error::Depot(DepotError::Damaged { .. })
-                    | Error::UnopenedSession { .. },
-                ) => {}
-                Err(error) => return Err(error),
+                Err(error) if !is_of_ref(&error) => return Err(error),
+                _ => {}
             }
         }
         Ok(None)
@@ -423,6 +419,16 @@ impl Remote {
             Err(error) => Err(self.why_unopened(error, handle)),
         }
     }
+}
+
+/// Returns whether an error is about one ref, so that the other refs of the remote may open.
+const fn is_of_ref(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::RemoteFormat(_)
+            | Error::Depot(DepotError::Damaged { .. })
+            | Error::UnopenedSession { .. }
+    )
 }
 
 /// Reads the marker of a remote; `None` if the depot is no remote.

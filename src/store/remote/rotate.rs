@@ -251,15 +251,14 @@ impl Remote {
         self.last_ref(store, handle)
     }
 
-    /// Returns the sessions that were skipped since the last call, because their refs do not open
-    /// with a rotated key: they were pushed with an earlier key, or are damaged.
-    pub fn take_unopened(&self) -> Vec<SessionHandle> {
-        let mut unopened = locked(&self.unopened);
-        std::mem::take(&mut *unopened).into_iter().collect()
+    /// Returns why sessions were skipped since the last call, because their refs do not open:
+    /// [`Error::UnopenedSession`] with a rotated key, otherwise an error that names the damage.
+    pub fn take_unopened(&self) -> Vec<Error> {
+        std::mem::take(&mut *locked(&self.unopened)).into_values().collect()
     }
 
-    pub(super) fn note_unopened(&self, handle: SessionHandle) {
-        locked(&self.unopened).insert(handle);
+    pub(super) fn note_unopened(&self, handle: SessionHandle, error: Error) {
+        locked(&self.unopened).insert(handle, error);
     }
 
     /// Checks that no rotation of the key is unfinished.

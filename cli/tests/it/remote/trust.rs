@@ -4,7 +4,7 @@ use super::{Machine, shared};
 use crate::environment::{Environment, Output};
 use forge_testkit::files::files_with;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Replaces a folder by a copy of the folder of a remote.
 pub(super) fn copy(from: &Path, to: &Path) {
@@ -148,16 +148,22 @@ fn a_container_with_a_grant_has_its_session_and_no_other() {
     assert_eq!(container.forge(["push"]).code, 3);
 }
 
-/// The error named neither the object nor what to do.
-#[test]
-fn a_damaged_ref_is_named_and_the_session_can_be_pushed_again() {
-    let environment = Environment::new();
-    let first = shared(&environment);
+/// Damages the ref of the only session on the remote, and returns its file.
+fn damaged_ref(environment: &Environment) -> PathBuf {
     let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
     let file = only(&only(&environment.path("shared/refs")));
     let mut bytes = fs::read(&file).unwrap();
     bytes[60] ^= 1;
     fs::write(&file, bytes).unwrap();
+    file
+}
+
+/// The error named neither the object nor what to do.
+#[test]
+fn a_damaged_ref_is_named_and_the_session_can_be_pushed_again() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let file = damaged_ref(&environment);
     let refused = first.forge(["pull"]);
     assert_eq!(refused.code, 5, "{refused}");
     let what = "on the remote is damaged: it does not open with the key of its session";
@@ -168,6 +174,36 @@ fn a_damaged_ref_is_named_and_the_session_can_be_pushed_again() {
     assert_eq!(first.forge(["push", "checkout", "--accept-history"]).code, 0);
     assert_eq!(first.forge(["pull"]).code, 0);
     assert_eq!(first.notes("checkout"), ["one"]);
+}
+
+/// A damaged ref kept machines from all other sessions, and `forge remote check` called the remote
+/// good.
+#[test]
+fn a_damaged_ref_does_not_stop_the_other_sessions() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    damaged_ref(&environment);
+    first.forge(["session", "new", "other"]).success();
+    first.forge(["note", "add", "two"]).success();
+    first.forge(["push"]).success();
+    let second = Machine::joined(&environment, "second");
+    let found = |args: &[&str], text: &str| {
+        let mut command = second.command([]);
+        let done = environment.finished(command.args(args));
+        assert_eq!(done.code, 5, "{args:?}: {done}");
+        assert_eq!(done.stderr.matches("is damaged").count(), 1, "{args:?}: {done}");
+        assert!(done.stdout.contains(text), "{args:?}: {done}");
+    };
+    found(&["session", "list", "--remote"], "other");
+    found(&["pull", "--all"], "Pulled other from origin");
+    found(&["sync", "--all"], "Nothing to exchange with origin: other");
+    found(&["remote", "check"], "");
+    let unknown = second.forge(["pull", "checkout"]);
+    assert_eq!(unknown.code, 3, "{unknown}");
+    assert!(unknown.stderr.contains("it may be one that does not open: 'refs/"), "{unknown}");
+    let third = Machine::joined(&environment, "third");
+    third.forge(["pull", "other"]).success();
+    assert_eq!(third.notes("other"), ["two"]);
 }
 
 /// `forge doctor` said that a push sends the purge, which needs the key.
