@@ -138,7 +138,7 @@ fn two_stores_share_a_session_through_seaweedfs() {
     assert_eq!(second.pull(), (0, DepotRequests { get: 2, ..none }));
     second.note("two");
     assert_eq!(second.push(), (1, DepotRequests { get: 1, swap: 1, ..none }));
-    assert_eq!(second.push(), (0, DepotRequests { get: 1, ..none }));
+    assert_eq!(second.push(), (0, DepotRequests { get: 2, ..none }));
     assert_eq!(first.pull(), (1, DepotRequests { get: 2, ..none }));
     // A large pack is a separate object.
     for number in 0..50_u32 {

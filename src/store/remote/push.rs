@@ -123,6 +123,7 @@ impl Store {
             {
                 match push.reordered(last, &track)? {
                     ReorderedPush::Nothing(version) => {
+                        self.preview_pull(remote, &handle)?;
                         return Ok(PushReport { version, ..report });
                     }
                     ReorderedPush::Rewrite(last) => known = Some(*last),
@@ -235,6 +236,8 @@ impl Push<'_> {
             if !self.brought_back.is_empty() {
                 return Ok(false);
             }
+            // The remote may have lost the session or been set back since.
+            self.store.preview_pull(self.remote, &self.handle)?;
             report.version = version - 1;
             return Ok(true);
         };

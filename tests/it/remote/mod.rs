@@ -160,9 +160,9 @@ fn a_push_and_a_pull_take_few_requests() {
     assert_eq!(first.push().unwrap().operations, 1);
     let expected = DepotRequests { get: 1, swap: 1, ..DepotRequests::default() };
     assert_eq!(memory.take_requests(), expected);
-    // Nothing new needs no other request.
+    // A push of nothing checks that the remote still has the session.
     assert_eq!(first.push().unwrap().operations, 0);
-    assert_eq!(memory.take_requests(), DepotRequests { get: 1, ..DepotRequests::default() });
+    assert_eq!(memory.take_requests(), DepotRequests { get: 2, ..DepotRequests::default() });
     // A large pack is a separate object, stored before the ref names it.
     for place in 0..40_u8 {
         let mut text = vec![0; 900];

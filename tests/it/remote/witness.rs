@@ -147,6 +147,28 @@ fn a_store_that_is_made_again_or_restored_refuses_a_remote_that_was_set_back() {
     assert_eq!(session_contents(&anew.store), session_contents(&restored.store));
 }
 
+/// A push of nothing new did not look at the session, so only a pull noticed.
+#[test]
+fn a_push_of_nothing_refuses_a_remote_that_lost_the_session_or_was_set_back() {
+    let place = Place::new();
+    let first = place.pushed("first");
+    let file = place.ref_file();
+    let old = fs::read(&file).unwrap();
+    let other = place.new_clone("other", Options::default());
+    other.pull().unwrap();
+    note(&other.session(), "C", "third");
+    assert_eq!(other.push().unwrap(), 3);
+    let newest = fs::read(&file).unwrap();
+    assert_eq!(first.push().unwrap(), 2, "what others pushed is not pulled");
+    fs::write(&file, &old).unwrap();
+    refused(other.push(), SET_BACK);
+    fs::remove_file(&file).unwrap();
+    refused(other.push(), GONE);
+    refused(first.push(), GONE);
+    fs::write(&file, &newest).unwrap();
+    assert_eq!(other.push().unwrap(), 3);
+}
+
 #[test]
 fn another_history_is_refused() {
     let place = Place::new();
