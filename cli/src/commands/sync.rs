@@ -93,15 +93,32 @@ impl SyncArgs {
     }
 }
 
-/// Pulls and pushes a session until neither has anything new, at most `MAX_ROUNDS` times.
-pub fn sync_session(
+/// Syncs a session. An error names the branches that were made before it.
+fn sync_session(
     transfer: &Transfer<'_>,
     session: &SharedSession,
 ) -> Result<SyncedSession, CommandError> {
-    let mut done = SyncedSession { new: session.here.is_none(), ..SyncedSession::default() };
+    let mut done = SyncedSession::default();
+    match exchange_session(transfer, session, &mut done) {
+        Ok(()) => Ok(done),
+        Err(error) => {
+            let splits = unmerged_splits(&done.session, &done.joined);
+            Err(splits.into_iter().fold(error, CommandError::hinted))
+        }
+    }
+}
+
+/// Pulls and pushes a session until neither has anything new, at most `MAX_ROUNDS` times. `done`
+/// gets what was done, also before an error.
+pub fn exchange_session(
+    transfer: &Transfer<'_>,
+    session: &SharedSession,
+    done: &mut SyncedSession,
+) -> Result<(), CommandError> {
+    done.new = session.here.is_none();
     let mut is_there =
         session.here.is_none() || transfer.remote.session(&session.handle)?.is_some();
-    let ended = until_equal(|| {
+    let is_equal = until_equal(|| {
         let mut pulled = 0;
         if is_there {
             let one = transfer.pull(session)?;
@@ -123,16 +140,11 @@ pub fn sync_session(
         done.rewritten = pushed.rewritten.or(done.rewritten);
         done.joined.extend(pushed.joined);
         Ok(pulled + pushed.pulled + pushed.operations)
-    });
-    let is_equal = ended.map_err(|error| {
-        // What was pulled before the error stays.
-        let splits = unmerged_splits(&done.session, &done.joined);
-        splits.into_iter().fold(error, CommandError::hinted)
     })?;
     if !is_equal {
         done.set_unfinished(&transfer.known.name);
     }
-    Ok(done)
+    Ok(())
 }
 
 /// Exchanges until an exchange brings no operations, at most `MAX_ROUNDS` times. Returns whether

@@ -4,7 +4,7 @@ use super::stamp::ExchangeStamp;
 use super::{
     LAST_SYNC, PULL, SYNC, WORD, append_exchange, error_text, logged_verb, pending_sentences,
 };
-use crate::commands::sync::sync_session;
+use crate::commands::sync::exchange_session;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::log::{self, HookLogEntry, HookOutcome};
@@ -143,28 +143,26 @@ fn exchange_once(
         None => latest_of(&transfer, session)?,
     };
     let Some(shared) = shared else { return Ok(DoneExchange::default()) };
-    let done = match verb {
-        PULL => pull(&transfer, &shared),
-        SYNC => sync_session(&transfer, &shared).map(DoneExchange::from),
+    let (mut done, purges, failure) = match verb {
+        // The agent waits for a pull, so it leaves the purges that are not done yet.
+        PULL => match pull(&transfer, &shared) {
+            Ok(done) => (done, transfer.purges_so_far(), None),
+            Err(error) => (DoneExchange::default(), transfer.purges_so_far(), Some(error)),
+        },
+        SYNC => {
+            let mut synced = SyncedSession::default();
+            let ended = exchange_session(&transfer, &shared, &mut synced);
+            let (purges, failure) = transfer.finish_purges(context, ended.err());
+            (DoneExchange::from(synced), purges, failure)
+        }
         _ => return Err(CommandError::invalid(format!("'{verb}' is neither {PULL} nor {SYNC}"))),
     };
-    let (purges, done) = match (verb, done) {
-        // The agent waits for a pull, so it leaves the purges that are not done yet.
-        (PULL, done) => (transfer.purges_so_far(), done),
-        (_, done) => {
-            let (done, failure) = match done {
-                Ok(done) => (done, None),
-                Err(error) => (DoneExchange::default(), Some(error)),
-            };
-            let (purges, failure) = transfer.finish_purges(context, failure);
-            (purges, failure.map_or(Ok(done), Err))
-        }
-    };
     let kept = pending_sentences::keep(store, session, &purges.done_elsewhere())
-        .and_then(|()| pending_sentences::keep_once(store, session, &purges.not_done()));
+        .and_then(|()| pending_sentences::keep_once(store, session, &purges.not_done()))
+        .and_then(|()| pending_sentences::keep(store, session, &done.unmerged));
     // The error of the exchange itself comes first.
-    let mut done = done?;
-    kept.and(pending_sentences::keep(store, session, &done.unmerged))?;
+    failure.map_or(Ok(()), Err)?;
+    kept?;
     done.is_changed |= !purges.is_empty();
     Ok(done)
 }

@@ -472,34 +472,43 @@ fn the_sync_of_a_hook_applies_a_purge_from_elsewhere_and_reports_it_once() {
 }
 
 /// The sync of a hook put what the agent had changed on another branch and checked that out, and
-/// nothing said so.
+/// nothing said so. Later, nothing said so if the push of that sync was refused.
 #[test]
 fn the_sync_of_a_hook_reports_a_branch_that_it_could_not_join() {
-    let environment = Environment::new();
-    let first = Machine::first(&environment, CLAUDE);
-    first.runs("make");
-    let added = first.forge(["--session", SESSION, "note", "add", "one"]);
-    assert_eq!(added.code, 0, "{added}");
-    first.hook("Stop", json!({}));
-    let second = Machine::joined(&environment, CLAUDE);
-    second.starts("resume");
-    for (machine, text) in [(&first, "eins"), (&second, "uno")] {
-        let updated = machine.forge(["--session", SESSION, "note", "update", "N1", "-m", text]);
-        assert_eq!(updated.code, 0, "{updated}");
-        machine.hook("Stop", json!({}));
+    for is_refused in [false, true] {
+        let environment = Environment::new();
+        let first = Machine::first(&environment, CLAUDE);
+        let note = |machine: &Machine<'_>, args: &[&str]| {
+            let mut command = machine.command(["--session", SESSION, "note"]);
+            let done = environment.finished(command.args(args));
+            assert_eq!(done.code, 0, "{done}");
+        };
+        first.runs("make");
+        note(&first, &["add", "one"]);
+        first.hook("Stop", json!({}));
+        let second = Machine::joined(&environment, CLAUDE);
+        second.starts("resume");
+        note(&first, &["update", "N1", "-m", "eins"]);
+        first.hook("Stop", json!({}));
+        note(&second, &["update", "N1", "-m", "uno"]);
+        if is_refused {
+            let text = format!("the token is ghp_{}", "a1B2c3D4e5F6".repeat(3));
+            note(&second, &["add", "--no-redact", &text]);
+        }
+        second.hook("Stop", json!({}));
+        let prompt =
+            |machine: &Machine<'_>| machine.hook("UserPromptSubmit", json!({"prompt": "go on"}));
+        let answer = prompt(&second);
+        for text in [
+            "both sides changed the note N1: your changes are on the branch main.",
+            "(next: 'forge branch switch main && forge branch merge main.",
+            "Tell the user.",
+        ] {
+            assert!(answer.contains(text), "{answer}");
+        }
+        assert!(!prompt(&second).contains("both sides"));
+        assert!(!prompt(&first).contains("both sides"));
     }
-    let prompt =
-        |machine: &Machine<'_>| machine.hook("UserPromptSubmit", json!({"prompt": "go on"}));
-    let answer = prompt(&second);
-    for text in [
-        "both sides changed the note N1: your changes are on the branch main.",
-        "(next: 'forge branch switch main && forge branch merge main.",
-        "Tell the user.",
-    ] {
-        assert!(answer.contains(text), "{answer}");
-    }
-    assert!(!prompt(&second).contains("both sides"));
-    assert!(!prompt(&first).contains("both sides"));
 }
 
 #[test]
