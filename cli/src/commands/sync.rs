@@ -131,10 +131,11 @@ pub fn exchange_session(
             // The pull may have replaced the session by a joined one.
             _ => transfer.store.session(&done.session)?,
         };
-        is_there = true;
+        let was_there = std::mem::replace(&mut is_there, true);
         let pushed = transfer.push(&here)?;
         done.pulled += pulled + pushed.pulled;
         done.pushed += pushed.operations;
+        done.is_new_there |= !was_there && pushed.bytes > 0;
         done.version = pushed.version.unwrap_or(done.version);
         done.session = pushed.session;
         done.rewritten = pushed.rewritten.or(done.rewritten);

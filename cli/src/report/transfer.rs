@@ -184,10 +184,7 @@ impl TransferredSession for PushedSession {
     }
 
     fn is_unchanged(&self) -> bool {
-        self.operations == 0
-            && self.pulled == 0
-            && self.rewritten.is_none()
-            && self.joined.is_empty()
+        self.bytes == 0 && self.pulled == 0 && self.joined.is_empty()
     }
 
     fn print(&self, remote: &str, screen: &mut Screen) {
@@ -196,7 +193,8 @@ impl TransferredSession for PushedSession {
             Some(version) => ("Pushed ", format!(", version {version}")),
             None => ("Would push ", String::new()),
         };
-        if self.operations > 0 {
+        // The first push of an empty session has no operations.
+        if self.operations > 0 || (self.bytes > 0 && self.rewritten.is_none()) {
             screen.put(Tone::Plain, done);
             screen.put(Tone::Id, &self.session);
             screen.plain(&format!(" to {remote}: {operations}{version}"));
@@ -348,6 +346,9 @@ pub struct SyncedSession {
     /// The secrets in what was pulled that this store redacts, in words; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
+    /// Whether the session was pushed for the first time; it may be empty.
+    #[serde(skip)]
+    pub is_new_there: bool,
     /// What to do if the last round still pulled or pushed something; absent if both sides have the
     /// same.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -397,7 +398,11 @@ impl SyncedSession {
 
     /// Whether both sides had the same operations before.
     fn is_equal(&self) -> bool {
-        self.pulled == 0 && self.pushed == 0 && !self.new && self.joined.is_empty()
+        self.pulled == 0
+            && self.pushed == 0
+            && !self.is_new_there
+            && !self.new
+            && self.joined.is_empty()
     }
 }
 

@@ -466,6 +466,19 @@ fn a_sync_brings_both_sides_to_the_same() {
     assert_eq!(second.notes("later"), ["a"]);
 }
 
+/// The first push of an empty session said that there was nothing to push.
+#[test]
+fn the_first_push_of_an_empty_session_is_reported() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    first.forge(["session", "new", "empty"]).success();
+    insta::assert_snapshot!(first.forge(["push", "--dry-run"]), @"Would push empty to origin: 0 operations");
+    insta::assert_snapshot!(first.forge(["push"]), @"Pushed empty to origin: 0 operations, version 1");
+    insta::assert_snapshot!(first.forge(["push"]), @"Nothing to push to origin: empty");
+    first.forge(["session", "new", "other"]).success();
+    insta::assert_snapshot!(first.forge(["sync", "other"]), @"other: pulled 0 operations, pushed 0, version 1");
+}
+
 #[test]
 fn sessions_on_a_remote_are_listed_without_pulling_them() {
     let environment = Environment::new();

@@ -44,7 +44,7 @@ impl Store {
     pub fn preview_push(&self, access: &RemoteAccess, session: &Session) -> Result<PushPreview> {
         let shared = self.shared_part(access, session)?;
         let work = self.unpushed(access, session)?;
-        if work.operations == 0 && work.rewrite.is_none() {
+        if shared.is_some() && work.operations == 0 && work.rewrite.is_none() {
             return Ok(PushPreview::default());
         }
         let shared = shared.filter(|shared| shared.unshared.is_none());
