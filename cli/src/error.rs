@@ -202,6 +202,11 @@ impl CommandError {
         self
     }
 
+    /// Replaces the hints by this one.
+    pub fn with_only_hint(self, hint: impl Into<String>) -> Self {
+        Self { hints: vec![hint.into()], ..self }
+    }
+
     pub fn kind(&self) -> CommandErrorKind {
         self.kind
     }

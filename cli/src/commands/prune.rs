@@ -109,7 +109,7 @@ impl Verb for CheckpointPruneArgs {
             let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
             Ok(vec![(session.summary()?.info.name, one(&session, &retention)?)])
         })?;
-        let mut report = CheckpointPruneReport::new(found, self.dry_run);
+        let mut report = CheckpointPruneReport::new(found, (self.dry_run, self.now));
         if !self.dry_run {
             let undo = if self.now { Duration::ZERO } else { undo_window(&context.config) };
             let mut freed = || sweep_dropped(store, context.now, undo, self.now);
@@ -123,15 +123,23 @@ impl Verb for CheckpointPruneArgs {
 }
 
 /// Runs a step. If `now` is set and the disk is full, deletes the reserve and runs the step again.
+/// If the disk is still full, the error does not advise to prune.
 fn with_reserve<T>(
     store: &Store,
     now: bool,
     step: &mut dyn FnMut() -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    match step() {
+    let done = match step() {
         Err(error) if now && error.is_disk_full() && store.give_up_reserve()? => step(),
         done => done,
-    }
+    };
+    done.map_err(|error| match now && error.is_disk_full() {
+        true => error.with_only_hint(
+            "pruning needs some room too: remove other files from the disk, then prune again; \
+            reading still works",
+        ),
+        false => error,
+    })
 }
 
 /// Sweeps what can no longer be undone; with `compact`, also compacts the index.

@@ -58,6 +58,9 @@ pub struct FreedSpace {
 #[derive(Debug, Serialize)]
 pub struct CheckpointPruneReport {
     pub dry_run: bool,
+    /// Whether the space is freed at once, so that nothing can be undone.
+    #[serde(skip)]
+    now: bool,
     /// The result for each session.
     pub sessions: Vec<PrunedSession>,
     /// The result of the sweep; null if nothing was changed.
@@ -65,9 +68,9 @@ pub struct CheckpointPruneReport {
 }
 
 impl CheckpointPruneReport {
-    pub fn new(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
+    pub fn new(found: Vec<(String, store::PruneReport)>, (dry_run, now): (bool, bool)) -> Self {
         let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::new(name, pruned));
-        Self { dry_run, sessions: sessions.collect(), freed: None }
+        Self { dry_run, now, sessions: sessions.collect(), freed: None }
     }
 }
 
@@ -149,9 +152,6 @@ impl PrunedSession {
                 screen.dim(&ended);
             }
         }
-        if self.operation.is_some() {
-            screen.dim(&format!("'{} undo' brings them back", screen.forge()));
-        }
     }
 }
 
@@ -170,6 +170,9 @@ impl Report for CheckpointPruneReport {
     fn human(&self, screen: &mut Screen) {
         for session in &self.sessions {
             session.print(screen, self.dry_run);
+            if session.operation.is_some() && !self.now {
+                screen.dim(&format!("'{} undo' brings them back", screen.forge()));
+            }
         }
         if let Some(freed) = self.freed.as_ref().filter(|freed| freed.prunings > 0) {
             let (before, now) = (size_text(freed.bytes_before), size_text(freed.bytes));

@@ -111,7 +111,10 @@ fn on_a_full_disk_without_a_reserve_reads_work_and_refused_writes_name_a_remedy(
     environment.write("project/more.jsonl", &transcript("more", 1, "2026-01-31"));
     assert_names_remedy(&environment.forge(["import", "claude-code", "more.jsonl"]));
     // Without a reserve, pruning cannot free space either.
-    assert_names_remedy(&environment.forge(NOW));
+    let refused = environment.forge(NOW);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.stderr.contains("hint: pruning needs some room too"), "{refused}");
+    assert!(!refused.stderr.contains("'forge checkpoint prune"), "{refused}");
     environment.forge(["verify", "--read-data"]).success();
     empty(&mounted.0);
     environment.forge(["maintain"]).success();

@@ -98,6 +98,20 @@ fn a_pruning_that_cannot_be_undone_needs_yes() {
     assert!(undo.stdout.contains("checkpoint create"), "not what is gone for good: {undo}");
 }
 
+/// The report of `--now` said that 'forge undo' brings back what it had permanently deleted.
+#[test]
+fn only_a_pruning_that_can_be_undone_names_undo() {
+    let environment = store_with_notes();
+    let prune = |more: &[&str]| {
+        environment.finished(&mut environment.command(BARE[..5].iter().chain(more))).success()
+    };
+    let pruned = prune(&[]);
+    assert!(pruned.contains("'forge undo' brings them back"), "{pruned}");
+    environment.forge(["undo"]).success();
+    let pruned = prune(&["--now", "--yes"]);
+    assert!(!pruned.contains("undo") && pruned.contains("permanently deleted"), "{pruned}");
+}
+
 #[test]
 fn maintaining_sweeps_a_pruning_after_the_undo_period() {
     let environment = store_with_notes();
