@@ -123,9 +123,12 @@ fn is_mark(effect: &OperationEffect) -> bool {
     matches!(effect, OperationEffect::Bookmark { source, .. } if source.starts_with(UNFINISHED))
 }
 
-/// Returns whether the effect cannot be undone.
-const fn is_final(effect: &OperationEffect) -> bool {
-    matches!(effect, OperationEffect::Swept { .. } | OperationEffect::Purged { .. })
+/// Returns whether an operation cannot be undone.
+fn is_permanent(row: &OperationRow) -> bool {
+    let is_final = |effect: &OperationEffect| {
+        matches!(effect, OperationEffect::Swept { .. } | OperationEffect::Purged { .. })
+    };
+    row.effects.iter().any(is_final)
 }
 
 /// Returns the error for undoing an operation whose hidden data was swept.
@@ -145,6 +148,9 @@ pub struct UndoReport {
     pub target: OperationSummary,
     /// The new revision, if claims changed.
     pub revision: Option<u64>,
+    /// The last operation, if no operation was named and this one cannot be undone, such as a
+    /// purge: the operation before it was undone.
+    pub passed: Option<OperationSummary>,
 }
 
 /// Whether an operation is undone or redone.
@@ -270,8 +276,19 @@ impl Session {
                 _ => None,
             };
             let shown = shown.unwrap_or_else(|| target.clone());
-            let target = OperationSummary::new(shown, session_refs(&view.refs, self.number)?);
-            let undone = UndoReport { operation: operation.id, target, revision };
+            let passed = match (direction, named) {
+                (UndoDirection::Undo, None) => {
+                    rows.iter().find(|row| is_own(row, &foreign)).filter(|row| is_permanent(row))
+                }
+                _ => None,
+            };
+            let refs = session_refs(&view.refs, self.number)?;
+            let undone = UndoReport {
+                operation: operation.id,
+                target: OperationSummary::new(shown, refs),
+                revision,
+                passed: passed.cloned().map(|row| OperationSummary::new(row, refs)),
+            };
             let record = Record { operation: operation.clone(), changes };
             Ok((Some(record), undone))
         })?;
@@ -316,14 +333,20 @@ fn undoable<'a>(
     }
     rows.iter()
         .find(|row| {
-            row.operation.author == OperationAuthor::Asked
-                && !foreign.contains(&row.operation.id)
+            is_own(row, foreign)
                 && row.takes_back.is_none()
                 && row.taken_back_by.is_none()
-                && !row.effects.is_empty()
-                && !row.effects.iter().any(is_final)
+                && !is_permanent(row)
         })
         .ok_or(Error::NothingToUndo)
+}
+
+/// Returns whether an operation of author [`OperationAuthor::Asked`] changed this session, and was
+/// not pulled from others.
+fn is_own(row: &OperationRow, foreign: &HashSet<OperationId>) -> bool {
+    row.operation.author == OperationAuthor::Asked
+        && !foreign.contains(&row.operation.id)
+        && !row.effects.is_empty()
 }
 
 /// Returns the operation that a redo brought back into force; `None` if this row is no redo.

@@ -6,6 +6,7 @@ use crate::report::undo::OperationUndoReport;
 use crate::session_writer::SessionWriter;
 use crate::verb::{Verb, VerbResult};
 use forge_store::error::Error;
+use forge_store::store::OperationSummary;
 
 #[derive(Debug, clap::Args)]
 pub struct UndoArgs {
@@ -22,6 +23,11 @@ impl Verb for UndoArgs {
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let undone = writing.session.undo(&writing.write_context, self.operation.as_deref());
         let undone = undone.map_err(|error| undo_error(error, context))?;
+        if let Some(OperationSummary { verb, id, .. }) = &undone.passed {
+            let id = id.short();
+            let text = format!("'{verb}' {id} cannot be undone: one before it was undone instead");
+            context.out.warn(&text);
+        }
         OperationUndoReport::new("Undid", &writing.session, undone)
     }
 }

@@ -96,6 +96,9 @@ fn a_pruning_that_cannot_be_undone_needs_yes() {
     assert_eq!(pruned["freed"]["prunings"], 1);
     let undo = environment.forge(["undo"]);
     assert!(undo.stdout.contains("checkpoint create"), "not what is gone for good: {undo}");
+    let passed = ["warning: 'checkpoint prune' ", " cannot be undone: one before it was undone"];
+    assert!(passed.iter().all(|text| undo.stderr.contains(text)), "{undo}");
+    assert!(!environment.forge(["undo"]).stderr.contains("warning"), "it is reported once");
 }
 
 /// The report of `--now` said that 'forge undo' brings back what it had permanently deleted.
