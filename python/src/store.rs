@@ -15,8 +15,9 @@ use forge_store::model::SessionKind;
 use forge_store::store::BundleRange;
 use forge_store::{Options, Redactor, SearchQuery, Timestamp, WriteContext};
 use pyo3::prelude::*;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -441,7 +442,8 @@ fn write_bundle(
     let part = PathBuf::from(name);
     let io = |error| ExportError::Io("cannot write", error);
     // If the file is there, another thread is writing it.
-    let mut file = BufWriter::new(File::create_new(&part).map_err(io)?);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
+    let mut file = BufWriter::new(file.map_err(io)?);
     let write = || -> Result<PlainValue, ExportError> {
         let mut written = 0;
         let report = store.export_bundle::<ExportError>(ranges, &mut |bytes| {

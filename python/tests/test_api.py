@@ -247,6 +247,8 @@ def test_bundles_and_backups_carry_everything(
     steps: list[float] = []
     size = store.export_bundle(tmp_path / "all.forge", progress=steps.append)
     assert size == (tmp_path / "all.forge").stat().st_size and steps[-1] == size
+    # Others must not read what is private in the store.
+    assert (tmp_path / "all.forge").stat().st_mode & 0o777 == 0o600
     with forge_store.open(tmp_path / "second", create=True) as second:
         assert second.import_bundle(tmp_path / "all.forge") == ["bug-42"]
         assert second.session("bug-42").id == session.id

@@ -85,14 +85,23 @@ impl Verb for BundleExportArgs {
             return Ok(None);
         }
         let path = context.cwd.join(&self.file);
+        // A pipe or a device is not replaced by a file, and may be where the report would go.
+        if fs::metadata(&path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+            let failed = |error| CommandError::io_at("cannot write", &path, error);
+            let mut to = fs::OpenOptions::new().write(true).open(&path).map_err(failed)?;
+            store.export_bundle(&ranges, &mut |bytes| to.write_all(bytes).map_err(failed))?;
+            return Ok(None);
+        }
         let written = write(store, &ranges, &path)?;
         Ok(Some(ExportedBundleReport::new(&path, written)))
     }
 }
 
-/// Writes a bundle to a temporary file, which gets its name only when it is complete.
+/// Writes a bundle to a temporary file, which gets its name only when it is complete. A link to a
+/// file stays a link.
 fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, CommandError> {
     let failed = |error| CommandError::io_at("cannot write", path, error);
+    let path = &*fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");
     // A temporary file is readable only by its owner, as the content of a store is private.

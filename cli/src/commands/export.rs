@@ -77,7 +77,9 @@ impl Verb for TranscriptExportArgs {
         let removed = session.bookmark(source)?.map_or(0, |bookmark| bookmark.removed());
         if removed > 0 {
             let secrets = crate::text::count_text(removed, "secret");
-            context.out.warn(&format!("{secrets} were removed before this transcript was stored"));
+            let were = if removed == 1 { "was" } else { "were" };
+            let text = format!("{secrets} {were} removed before this transcript was stored");
+            context.out.warn(&text);
         }
         Ok(PrintedReport)
     }

@@ -158,6 +158,23 @@ fn an_export_of_a_bundle_leaves_the_files_beside_it() {
     assert_eq!(std::fs::read_dir(environment.path("out")).unwrap().count(), 3);
 }
 
+/// The file replaced a pipe, a link and, for a user who may write there, `/dev/null`.
+#[test]
+fn an_export_of_a_bundle_replaces_neither_a_pipe_nor_a_link() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "one"]).success();
+    environment.forge(["export", "bundle", "../whole"]).success();
+    let whole = std::fs::read(environment.path("whole")).unwrap();
+    std::os::unix::fs::symlink("target", environment.path("link")).unwrap();
+    environment.write("target", "before");
+    environment.forge(["export", "bundle", "../link"]).success();
+    assert!(environment.path("link").is_symlink());
+    assert_eq!(std::fs::read(environment.path("target")).unwrap(), whole);
+    let mut compared = environment.shell("forge export bundle /dev/stdout | cmp - ../whole");
+    assert_eq!(environment.finished(&mut compared).success(), "");
+}
+
 /// `forge import events` takes a file, and so does `forge export bundle`.
 #[test]
 fn a_file_in_place_of_the_session_to_export_names_the_option() {
