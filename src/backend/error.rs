@@ -21,7 +21,10 @@ pub enum Error {
     },
     /// The requested part of the log has been removed. The reader must continue at the position of
     /// the newest generation of the index.
-    #[error("the journal no longer holds position {position}; it starts at {start}")]
+    #[error(
+        "files of the index are missing: it ends at position {position}, and the journal begins at \
+         {start}"
+    )]
     Gone {
         /// The requested position.
         position: LogPosition,

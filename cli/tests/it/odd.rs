@@ -107,6 +107,10 @@ fn a_backup_of_a_store_with_a_missing_or_replaced_index_is_refused() {
         let output = environment.forge(["backup", "copy"]);
         assert!(matches!(output.code, 2..=5), "{kind}: {output}");
         assert!(!output.stderr.contains("internal"), "{kind}: {output}");
+        if matches!(kind, "empty" | "gone") {
+            let list = environment.forge(["note", "list"]);
+            assert!(list.stderr.contains("error: files of the index are missing"), "{list}");
+        }
     }
 }
 
