@@ -59,15 +59,14 @@ impl UnpushedLine {
 
     /// Returns what to do about purges that have not reached the remote.
     pub fn purge_remedy(&self) -> String {
+        const GRANTED: &str = "purge where the key of the remote is too: a grant sends no purges";
         let to = remote_argument(" --to ", &self.remote);
-        match self.is_granted {
-            true => format!(
-                "'forge push{to}' removes there what was purged; purge where the key of the remote \
-                is too, since a grant sends no purges"
-            ),
-            false => {
+        match (self.is_granted, self.purged_sessions) {
+            (false, _) => {
                 format!("'forge push{to}' sends the purges, and removes there what was purged")
             }
+            (true, 0) => GRANTED.to_owned(),
+            (true, _) => format!("'forge push{to}' removes there what was purged; {GRANTED}"),
         }
     }
 
