@@ -178,6 +178,10 @@ impl Store {
     pub fn verify_in_database(&self, depth: VerifyDepth) -> Result<VerifyReport> {
         let mut findings = VerifyFindings::default();
         self.engine.verify(depth, &mut findings);
+        // What could not be read may be whole.
+        if let Err(error @ backend::Error::Database { .. }) = self.engine.follower.log.start() {
+            return Err(error.into());
+        }
         let waiting = self.spool_status()?;
         if let Some(path) = self.path() {
             let keyring = self.engine.options.keyring.as_deref();

@@ -132,11 +132,7 @@ fn seal_finding(seals: SealStatus) -> Option<DoctorFinding> {
 }
 
 fn unusable_store(error: &CommandError) -> DoctorFinding {
-    let causes = error.causes();
-    let what = match causes.first() {
-        Some(cause) => format!("{}: {cause}", error.message()),
-        None => error.message().to_owned(),
-    };
+    let what = error.message_with_causes();
     let remedy = match (error.hints().first(), error.kind()) {
         (Some(hint), _) => hint.clone(),
         (None, CommandErrorKind::Unsupported) => {

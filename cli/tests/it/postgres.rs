@@ -191,6 +191,10 @@ fn an_unreachable_database_server_is_reported_and_nothing_is_lost() {
     assert_eq!(done.code, 4, "{}", done.text);
     assert!(done.text.contains("the database postgres://"), "{}", done.text);
     assert!(done.text.contains("nothing was written"), "{}", done.text);
+    // It was called lost, with the advice to repair it, which is only for stores in files.
+    let done = run(&one, &["verify"]);
+    assert_eq!(done.code, 4, "{}", done.text);
+    assert!(!done.text.contains("lost"), "{}", done.text);
     server.restart();
     assert!(finished(&one, &["note", "list"]).contains("before"));
 }
