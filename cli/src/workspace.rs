@@ -285,6 +285,18 @@ pub fn named_session(store: &Store, name: &str) -> Result<Session, CommandError>
     })
 }
 
+/// Finds the sessions with these names or ids, each once.
+pub fn named_sessions(store: &Store, names: &[String]) -> Result<Vec<Session>, CommandError> {
+    let (mut found, mut known) = (Vec::new(), BTreeSet::new());
+    for name in names {
+        let session = named_session(store, name)?;
+        if known.insert(session.summary()?.info.id) {
+            found.push(session);
+        }
+    }
+    Ok(found)
+}
+
 /// Finds the session with this name or id; without a name, the existing one of the command.
 pub fn named_or_chosen_session(
     context: &Context,

@@ -75,8 +75,7 @@ impl Verb for BundleExportArgs {
         } else if self.sessions.is_empty() {
             vec![workspace::choose_session(context, store, SessionNeed::Existing)?]
         } else {
-            let named = self.sessions.iter().map(|name| workspace::named_session(store, name));
-            named.collect::<Result<_, _>>()?
+            workspace::named_sessions(store, &self.sessions)?
         };
         let range = |session| BundleRange { session, from: self.from, to: self.to };
         let ranges: Vec<_> = sessions.into_iter().map(range).collect();
@@ -151,6 +150,9 @@ impl Verb for BundleImportArgs {
                 _ if holds_secrets => refused.hinted(purge),
                 _ if is_name_taken => {
                     refused.hinted("'--as NAME' gives the session of the bundle another name")
+                }
+                CommandErrorKind::NotFound => {
+                    refused.hinted("import the bundle that has that part before this one")
                 }
                 CommandErrorKind::Corrupt | CommandErrorKind::Invalid => {
                     refused.hinted("'forge export bundle FILE' writes one")

@@ -399,7 +399,7 @@ pub fn pushed_sessions(
             _ => workspace::choose_session(context, store, SessionNeed::Existing)?,
         }]);
     }
-    names.iter().map(|name| workspace::named_session(store, name)).collect()
+    workspace::named_sessions(store, names)
 }
 
 /// Returns the session that a grant opens.

@@ -158,6 +158,29 @@ fn an_export_of_a_bundle_leaves_the_files_beside_it() {
     assert_eq!(std::fs::read_dir(environment.path("out")).unwrap().count(), 3);
 }
 
+/// The report named a session that is not here, and a session that was named twice was in the bundle
+/// twice.
+#[test]
+fn an_import_names_the_session_here_and_an_export_has_each_session_once() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    environment.forge(["note", "add", "one"]).success();
+    environment.forge(["note", "add", "two"]).success();
+    let exported = environment.forge(["export", "bundle", "../s.bundle", "s", "s"]).success();
+    assert!(exported.starts_with("Wrote s to ") && exported.contains(": 2 records"), "{exported}");
+    let again = environment.forge(["import", "bundle", "../s.bundle", "--as", "t"]).success();
+    assert_eq!(again, "Imported 0 records of s, 2 were here already\n");
+    environment.forge(["export", "bundle", "../rest.bundle", "--from", "1"]).success();
+    environment.forge(["init", "../other"]).success();
+    let refused = environment.forge(["import", "bundle", "../rest.bundle", "--store", "../other"]);
+    insta::assert_snapshot!(refused, @r"
+    [stderr]
+    error: there is no session here with the part that the bundle continues: 's up to #1'
+    hint: import the bundle that has that part before this one
+    [exit 3]
+    ");
+}
+
 /// The file replaced a pipe, a link and, for a user who may write there, `/dev/null`.
 #[test]
 fn an_export_of_a_bundle_replaces_neither_a_pipe_nor_a_link() {

@@ -185,8 +185,15 @@ impl Store {
             mark.remove()?;
         }
         done?;
-        let sessions = import.contents.sessions.iter();
-        import.taken.sessions = sessions.map(|session| session.info.name.clone()).collect();
+        // A session that was here already keeps its name.
+        let refs = self.engine.follower.written_refs()?.0;
+        let names = import.contents.sessions.iter().map(|session| {
+            Ok(match present_session(&refs, session.info.id)? {
+                Some(number) => session_refs(&refs, number)?.info.name.clone(),
+                None => session.info.name.clone(),
+            })
+        });
+        import.taken.sessions = names.collect::<Result<_>>()?;
         let operations = import.written.len() as u64;
         let checked_out_elsewhere = import.checked_out_elsewhere;
         let effects = import.done;
@@ -214,23 +221,23 @@ fn place(
             )));
         }
         if here.next_sequence <= session.from {
-            return Err(Error::not_found(
-                "revision that the bundle continues",
-                format!("#{} of '{}'", session.from, session.info.name),
-            ));
+            return Err(missing_part(session));
         }
         return Ok((number, true));
     }
     if session.needs_earlier() {
-        return Err(Error::not_found(
-            "session that the bundle continues",
-            format!("{} up to #{}", session.info.name, session.from),
-        ));
+        return Err(missing_part(session));
     }
     if of_kind(refs, session.info.kind, &session.info.name)?.is_some() {
         return Err(Error::Duplicate { kind: "session", id: session.info.name.clone() });
     }
     Ok((refs.sessions.len() as SessionNumber, false))
+}
+
+/// Returns the error for a bundle that continues what is not here.
+fn missing_part(session: &BundleSession) -> Error {
+    let part = format!("{} up to #{}", session.info.name, session.from);
+    Error::not_found("session here with the part that the bundle continues:", part)
 }
 
 /// Returns the number of the first branch that a bundle can add to a session, if the bundle says
