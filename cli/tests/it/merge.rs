@@ -112,6 +112,11 @@ fn resolving_an_unknown_conflict_is_refused() {
     error: hypothesis 'H1': field 'confidence' of hypothesis is 7: use a number from 0 to 1
     [exit 2]
     ");
+    // A percentage was refused, which '--confidence' takes.
+    let settled = ["branch", "merge", "main", "--resolve", "hypothesis/H1.confidence=25%"];
+    environment.forge(settled).success();
+    let list = environment.forge(["hypothesis", "list", "--json"]).json();
+    assert_eq!(list["hypotheses"][0]["confidence"], 0.25);
 }
 
 /// Regression: the command that a merge suggested after the first resolution was refused.

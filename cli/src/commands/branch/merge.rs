@@ -1,6 +1,6 @@
 //! `forge branch merge`.
 
-use crate::args::value::NameArg;
+use crate::args::value::{NameArg, parse_degree, parse_strength};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::branch::with_branch_names;
@@ -178,9 +178,18 @@ fn value_of<'a>(text: &'a str, conflict: &ClaimConflict) -> Option<&'a str> {
     text.strip_prefix(&conflict_name(conflict))?.strip_prefix('=')
 }
 
-/// Parses the value of a field as JSON. If that fails, the value is the text itself; also if the
-/// field is a text on any side, and the JSON is neither a text nor null.
+/// Parses a confidence and a strength as their options do, and the value of another field as JSON.
+/// If that fails, the value is the text itself; also if the field is a text on any side, and the
+/// JSON is neither a text nor null.
 fn field_value(text: &str, conflict: &ClaimConflict) -> Value {
+    let degree = match conflict.field.as_deref() {
+        Some("confidence") => parse_degree(text, 0.0, 1.0).ok(),
+        Some("strength") => parse_strength(text).ok(),
+        _ => None,
+    };
+    if let Some(degree) = degree {
+        return degree.into();
+    }
     let json = serde_json::from_str::<Value>(text).ok();
     let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
     let is_text = sides.into_iter().flatten().any(|value| value.as_text().is_some());
