@@ -128,6 +128,12 @@ impl Verb for PurgeArgs {
             store.purge(&opened.write_context, &known, self.reason.as_deref(), resolve, read)?
         };
         drop(progress);
+        if purged.places.is_empty() && secrets.iter().any(|secret| secret.contains('\n')) {
+            context.out.warn(
+                "a secret with several lines is looked for as a whole: if each line is a secret, \
+                purge each alone",
+            );
+        }
         if let Some(database) = database {
             database.vacuum().map_err(Error::from)?;
             purged.unvacuumed = store.keeps_purged()?;

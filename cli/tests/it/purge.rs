@@ -48,6 +48,17 @@ fn a_secret_from_a_file_or_the_environment_is_purged_and_never_printed() {
     environment.forge(["verify", "--read-data"]).success();
 }
 
+/// The two lines were looked for as one secret, and the purge only said that nothing was left.
+#[test]
+fn a_file_with_several_secrets_is_said_to_be_looked_for_as_a_whole() {
+    let environment = store_with_secret();
+    environment.write("project/both", &format!("another-secret\n{SECRET}\n"));
+    let looked = environment.forge(["purge", "both", "--dry-run"]);
+    assert_eq!((looked.code, looked.stdout.as_str()), (0, "Nothing would be replaced\n"));
+    let warning = "warning: a secret with several lines is looked for as a whole: if each line is";
+    assert!(looked.stderr.starts_with(warning), "{looked}");
+}
+
 #[test]
 fn a_secret_that_cannot_be_searched_is_refused_and_nothing_is_changed() {
     let environment = store_with_secret();
