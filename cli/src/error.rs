@@ -292,6 +292,15 @@ fn hint_of(error: &store::Error) -> Option<Cow<'static, str>> {
         store::Error::Duplicate { kind: "branch", id } => {
             format!("use 'forge branch switch {id}' to continue on it, or choose another name")
         }
+        store::Error::UnopenedSession { handle } => {
+            let handle = handle.to_string();
+            let folder: String = handle.chars().take(2).collect();
+            format!(
+                "push it again on the machine that pushed it, once that has the new key; 'forge \
+                push --accept-history' there takes what is on the remote if that knows it no \
+                longer; if the ref is damaged, remove refs/{folder}/{handle} from the remote before"
+            )
+        }
         store::Error::Depot(DepotError::Damaged { name, .. }) => {
             let parts: Vec<&str> = name.split('/').collect();
             let ["refs" | "packs", folder, handle, ..] = parts.as_slice() else {
@@ -355,10 +364,6 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
             "'forge remote key export FILE' writes the new key on a machine that has it, then \
             'forge remote add URL NAME --key FILE' replaces the key here, or FORGE_REMOTE_KEY \
             names that file"
-        }
-        store::Error::UnopenedSession { .. } => {
-            "push it again on the machine that pushed it, once that has the new key; 'forge push \
-            --accept-history' there takes what is on the remote if that knows it no longer"
         }
         store::Error::WrongGrant { .. } | store::Error::NotGranted => {
             "'forge remote grant --session SESSION' prints the grant of a session where the key of \

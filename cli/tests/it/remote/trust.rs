@@ -176,6 +176,21 @@ fn a_damaged_ref_is_named_and_the_session_can_be_pushed_again() {
     assert_eq!(first.notes("checkout"), ["one"]);
 }
 
+/// The hint was to push again, which was refused as long as the damaged ref was there.
+#[test]
+fn a_damaged_ref_under_a_new_key_is_removed_before_the_push() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let file = damaged_ref(&environment);
+    assert_eq!(first.forge(["remote", "key", "rotate", "--yes"]).code, 0);
+    let refused = first.forge(["pull"]);
+    assert_eq!(refused.code, 7, "{refused}");
+    assert!(refused.stderr.contains("if the ref is damaged, remove refs/"), "{refused}");
+    fs::remove_file(&file).unwrap();
+    assert_eq!(first.forge(["push", "checkout", "--accept-history"]).code, 0);
+    assert_eq!(first.forge(["pull"]).code, 0);
+}
+
 /// A damaged ref kept machines from all other sessions, and `forge remote check` called the remote
 /// good.
 #[test]
