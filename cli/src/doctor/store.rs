@@ -6,6 +6,7 @@ use super::agent::KnownCompaction;
 use crate::compaction;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::doctor::StoreHealth;
+use crate::text::count_text;
 use forge_store::error::{Error, LockHolder};
 use forge_store::plain_file;
 use forge_store::store::{Options, SealStatus, Store};
@@ -73,17 +74,6 @@ pub fn examine(
             reading one",
         ));
     }
-    if health.spooled > 0 {
-        let (waiting, them) = match health.spooled {
-            1 => ("1 entry waits".to_owned(), "it"),
-            many => (format!("{many} entries wait"), "them"),
-        };
-        findings.push(DoctorFinding::advice(
-            "store",
-            format!("{waiting} in the spool for a writer"),
-            format!("'forge maintain' applies {them}"),
-        ));
-    }
     let mut compactions = Vec::new();
     match read(path, options, &mut health) {
         Ok((found, risks)) => {
@@ -92,6 +82,28 @@ pub fn examine(
             findings.extend(risks);
         }
         Err(error) => findings.push(unusable_store(&error)),
+    }
+    if health.unsealed > 0 {
+        let writes = count_text(health.unsealed, "write");
+        findings.push(DoctorFinding::problem(
+            "store",
+            format!("left out of what is read: {writes} in the spool without the store's seal"),
+            "'forge adopt' accepts such writes; or remove their files",
+        ));
+    }
+    match health.spooled.saturating_sub(health.unsealed) {
+        0 => {}
+        count => {
+            let (waiting, them) = match count {
+                1 => ("1 entry waits".to_owned(), "it"),
+                many => (format!("{many} entries wait"), "them"),
+            };
+            findings.push(DoctorFinding::advice(
+                "store",
+                format!("{waiting} in the spool for a writer"),
+                format!("'forge maintain' applies {them}"),
+            ));
+        }
     }
     // For an encrypted store without its key, the error already says so.
     let is_reported = health.encrypted == Some(true) && !health.opens;
@@ -161,6 +173,7 @@ fn read(
     health.adopted_at = key.adopted.map(|(_, time)| time);
     let store = Store::open(path, options.clone().read_only(true))?;
     health.opens = true;
+    health.unsealed = store.spool_status()?.unsealed.len() as u64;
     if let Some(database) = store.database() {
         let version = database.version().map_err(Error::from)?;
         // The other words say how the database was built.

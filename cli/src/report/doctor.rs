@@ -89,6 +89,9 @@ pub struct StoreHealth {
     pub old_generation_bytes: u64,
     /// The number of spooled writes.
     pub spooled: u64,
+    /// How many of them do not have the seal of the store.
+    #[serde(skip)]
+    pub unsealed: u64,
     /// Whether it is encrypted; null if that is not known.
     pub encrypted: Option<bool>,
     /// The state of its seals: `sealed`, `unsealed`, `no_key` or `no_witness`; null if it is not

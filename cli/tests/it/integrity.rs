@@ -101,6 +101,18 @@ fn a_damaged_key_is_reported_and_the_store_can_be_read_and_adopted_without_it() 
     assert!(environment.forge(["note", "list"]).success().contains("the cache is cold"));
 }
 
+/// `forge doctor` called the store whole, and named 'forge maintain', which does not apply them.
+#[test]
+fn doctor_reports_writes_in_the_spool_without_a_seal() {
+    let environment = sealed_store();
+    without_key(&environment, &["note", "add", "the disk is full"]);
+    let doctor = environment.forge(["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    let problem = "problem store: left out of what is read: 1 write in the spool without the";
+    assert!(doctor.stdout.contains(problem), "{doctor}");
+    assert!(!doctor.stdout.contains("'forge maintain'"), "{doctor}");
+}
+
 #[test]
 fn a_key_is_moved_to_another_machine_in_a_file() {
     let environment = sealed_store();
