@@ -25,11 +25,7 @@ pub fn find_store(start: &Path, environment: &Environment) -> Result<PathBuf, Co
         check_link(&candidate, environment)?;
         match fs::metadata(&candidate) {
             Ok(found) if found.is_dir() => return Ok(candidate),
-            Ok(_) => {
-                let path = candidate.display();
-                return Err(CommandError::invalid(format!("'{path}' is not a directory"))
-                    .hinted("a store is a directory; move that file away"));
-            }
+            Ok(_) => return Err(not_a_directory(&candidate)),
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(CommandError::io_at("cannot look at", &candidate, error)),
         }
@@ -72,7 +68,7 @@ pub fn outward_link(start: &Path) -> Option<(PathBuf, PathBuf)> {
 /// # Errors
 ///
 /// Invalid; names both paths.
-pub fn check_link(store: &Path, environment: &Environment) -> Result<(), CommandError> {
+fn check_link(store: &Path, environment: &Environment) -> Result<(), CommandError> {
     let Some(target) = outward_target(store) else { return Ok(()) };
     if trust::allows_link(environment, store, &target) {
         return Ok(());
@@ -80,6 +76,24 @@ pub fn check_link(store: &Path, environment: &Environment) -> Result<(), Command
     let (store, target) = (store.display(), target.display());
     Err(CommandError::invalid(format!("'{store}' is a link that leads out of its project, to '{target}'"))
         .hinted("remove it, if it came with the project; 'forge config trust' allows it, '--store' names a store"))
+}
+
+/// Refuses a place for a new store that is a file, or a link out of its project.
+///
+/// # Errors
+///
+/// Invalid.
+pub fn check_new_store(store: &Path, environment: &Environment) -> Result<(), CommandError> {
+    check_link(store, environment)?;
+    match fs::metadata(store) {
+        Ok(found) if !found.is_dir() => Err(not_a_directory(store)),
+        _ => Ok(()),
+    }
+}
+
+fn not_a_directory(path: &Path) -> CommandError {
+    CommandError::invalid(format!("'{}' is not a directory", path.display()))
+        .hinted("a store is a directory; move that file away")
 }
 
 fn is_missing(error: &io::Error) -> bool {

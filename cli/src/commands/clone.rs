@@ -61,7 +61,7 @@ impl Verb for CloneArgs {
         let (known, remote) = self.opened(context)?;
         let wanted = self.chosen(context, &known, &remote)?;
         let path = context.new_store_directory(self.directory.as_deref());
-        discovery::check_link(&path, &context.environment)?;
+        discovery::check_new_store(&path, &context.environment)?;
         context.use_settings_of(&path)?;
         let mut options = workspace::store_options(context, StoreAccess::Write);
         options.encrypted = self.encrypted;

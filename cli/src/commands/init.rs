@@ -69,7 +69,7 @@ impl Verb for InitArgs {
             return make_demo(self.directory.as_deref(), context);
         }
         let path = context.new_store_directory(self.directory.as_deref());
-        discovery::check_link(&path, &context.environment)?;
+        discovery::check_new_store(&path, &context.environment)?;
         let mut options = workspace::store_options(context, StoreAccess::Write);
         if self.unsealed {
             options.keyring = None;

@@ -86,6 +86,18 @@ fn a_newer_store_is_refused_with_both_versions() {
     assert_eq!(environment.forge(["status"]).code, 5);
 }
 
+/// The error was that the file exists.
+#[test]
+fn a_file_in_place_of_a_new_store_is_named() {
+    let environment = Environment::new();
+    environment.write("project/.forge", "mine");
+    for command in [["init"], ["status"]] {
+        let refused = environment.forge(command);
+        assert_eq!(refused.code, 2, "{refused}");
+        assert!(refused.stderr.contains("project/.forge' is not a directory\nhint: "), "{refused}");
+    }
+}
+
 /// Changes a store as if a later version of forge had written it, which this one only reads.
 pub(crate) fn set_later_version(environment: &Environment, store: &str) {
     let file = format!("{store}/FORMAT");
