@@ -298,7 +298,8 @@ fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     match (app.overlays.last(), &app.status) {
         (Some(OverlayPane::Input { purpose, text }), said) => {
-            let prompt = purpose.prompt();
+            // A long prompt leaves room for the text.
+            let prompt = canvas::shortened(&purpose.prompt(), usize::from(area.width) * 2 / 3);
             let half = usize::from(area.width) / 2;
             let (beside, above) = match said {
                 Some(said) if said.text.width() + 3 <= half => (format!("   {}", said.text), None),
@@ -311,7 +312,7 @@ fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
             }
             let cursor = theme.glyph("▏", "_");
             // The end of the typed text stays visible.
-            let used = prompt.len() + 4 + beside.width();
+            let used = prompt.width() + 4 + beside.width();
             let room = usize::from(area.width).saturating_sub(used).max(4);
             let tail = canvas::end_of(text, room);
             let rest = put(buffer, area, &format!(" {prompt}: "), theme.style(TextTone::Accent));

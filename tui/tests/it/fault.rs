@@ -250,6 +250,15 @@ fn the_end_of_a_long_typed_text_stays_visible() {
     assert!(hand.screen().contains("clock end▏"), "{}", hand.screen());
 }
 
+/// Regression: in a narrow window, the prompt for evidence left no room for what is typed.
+#[test]
+fn a_long_prompt_leaves_room_for_the_typed_text() {
+    let mut hand = Hand::on_example(40, 12);
+    hand.press("t").type_in("when H4 was confirmed").press("<enter> +").type_in(".7 seen");
+    let screen = hand.screen();
+    assert!(screen.ends_with(" evidence for H4, as: .7 w…: .7 seen▏\n"), "{screen}");
+}
+
 /// Regression: a problem was cut at the end of the line, with what can be typed instead.
 #[test]
 fn a_problem_is_shown_whole_in_a_narrow_window() {
