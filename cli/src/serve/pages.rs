@@ -208,7 +208,9 @@ fn diff(
     let found = session.compare(&points.0, &points.1)?;
     let path = page_path(session)?;
     let now = session.state(&session.head()?)?;
-    let rows = found.changes.iter().take(MAX_CHANGES).map(|change| {
+    let listed: Vec<&TypedChange> =
+        found.changes.iter().filter(|change| is_listed(change)).collect();
+    let rows = listed.iter().take(MAX_CHANGES).map(|change| {
         let text = |value: &Option<Value>| side(&cleaner, change, value.as_ref());
         let is_there =
             !change.kind.is_claim() || now.claim(change.kind, &change.id).ok().flatten().is_some();
@@ -223,10 +225,18 @@ fn diff(
         }
     });
     let rows: Vec<ChangeRow> = rows.collect();
-    let left_out = found.changes.len() - rows.len();
+    let left_out = listed.len() - rows.len();
     let moments = (cleaner.clean(from), cleaner.clean(to));
     let summary = cleaner.clean(&found.summary);
     Ok(diff_page(&path, (&moments.0, &moments.1), &summary, &rows, left_out))
+}
+
+/// Returns whether a change is listed. Many messages of an agent only call tools: they have no text.
+fn is_listed(change: &TypedChange) -> bool {
+    let mut values = [&change.old, &change.new].into_iter().flatten();
+    change.kind != Kind::Message
+        || change.field.is_some()
+        || values.any(|value| !entity_title(change.kind, value).is_empty())
 }
 
 /// Returns one side of a change: the value of a field, or the title of an entity that was added or

@@ -174,6 +174,22 @@ fn each_address_has_its_page() {
     assert!(unknown.contains("Hint: ") && !unknown.contains("<form"), "{unknown}");
 }
 
+/// Regression: most rows of a comparison of an agent's session were messages without text.
+#[test]
+fn a_comparison_lists_no_messages_without_text() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let lines = r#"
+{"at":"2026-01-01T09:00:00Z","put":{"kind":"prompt","id":"P1","value":{"text":"why?"}}}
+{"at":"2026-01-01T10:00:00Z","put":{"kind":"message","id":"M1","value":{"text":"I look at it"}}}
+{"at":"2026-01-01T10:00:00Z","put":{"kind":"message","id":"M2","value":{"role":"assistant"}}}
+"#;
+    environment.write("project/calls.jsonl", lines);
+    environment.forge(["import", "events", "calls.jsonl"]).success();
+    let page = PageServer::begin(&environment).get("/s/calls/diff/start/HEAD").body;
+    assert!(page.contains("I look at it") && !page.contains("message:M2"), "{page}");
+}
+
 #[test]
 fn an_open_page_receives_new_entries() {
     let environment = example_session();
