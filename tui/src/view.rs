@@ -352,6 +352,9 @@ fn keys(app: &App, area: Rect, buffer: &mut Buffer) {
         .collect();
     let wide = |(key, word): &(String, &str)| key.width() + word.width() + 3;
     let (first, last) = hints.split_at(hints.len().saturating_sub(2));
+    // Without rows, most keys do nothing.
+    let has_none = app.stage != AppStage::Browsing && app.overlays.is_empty();
+    let first: &[(String, &str)] = if has_none { &[] } else { first };
     let needed: usize = last.iter().map(wide).sum();
     let mut room = usize::from(area.width).saturating_sub(needed + 1);
     let mut shown: Vec<&(String, &str)> = Vec::new();
