@@ -231,7 +231,7 @@ fn diff(
     Ok(diff_page(&path, (&moments.0, &moments.1), &summary, &rows, left_out))
 }
 
-/// Returns whether a change is listed. Many messages of an agent only call tools: they have no text.
+/// Returns whether a change is listed. Messages that only call tools have no text.
 fn is_listed(change: &TypedChange) -> bool {
     let mut values = [&change.old, &change.new].into_iter().flatten();
     change.kind != Kind::Message
