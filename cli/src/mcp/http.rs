@@ -60,10 +60,12 @@ pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Co
         return Err(CommandError::invalid(format!("{address} can be reached from other machines"))
             .hinted("name a loopback address, such as 127.0.0.1:8765"));
     }
-    let taken = || format!("cannot listen on {address}");
-    let listener =
-        TcpListener::bind(address).await.map_err(|error| CommandError::io(&taken(), error))?;
-    let address = listener.local_addr().map_err(|error| CommandError::io(&taken(), error))?;
+    let failed = |error: std::io::Error| {
+        CommandError::io(&format!("cannot listen on {address}"), error)
+            .hinted("name another port, or 0 for a free one")
+    };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
 }
 

@@ -174,6 +174,16 @@ fn each_address_has_its_page() {
     assert!(unknown.contains("Hint: ") && !unknown.contains("<form"), "{unknown}");
 }
 
+#[test]
+fn a_port_that_is_in_use_is_refused_with_what_to_do() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let refused = environment.forge(["serve", "--port", &port]);
+    assert!(refused.stderr.contains("name another port, or 0 for a free one"), "{refused}");
+}
+
 /// Regression: most rows of a comparison of an agent's session were messages without text.
 #[test]
 fn a_comparison_lists_no_messages_without_text() {
