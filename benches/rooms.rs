@@ -65,10 +65,10 @@ fn formats(c: &mut Criterion) {
     group.throughput(Throughput::Bytes(content.len() as u64));
     group.bench_function("encode a delta", |b| b.iter(|| black_box(&delta).encode([7; 16])));
     group.bench_function("scan a delta", |b| b.iter(|| Delta::scan(black_box(&content))));
-    group.bench_function("encode a delta", |b| {
+    group.bench_function("encode the object of a delta", |b| {
         b.iter(|| encode_object(ObjectKind::Delta, black_box(&content)));
     });
-    group.bench_function("decode a delta", |b| {
+    group.bench_function("decode the object of a delta", |b| {
         b.iter(|| decode_object(ObjectKind::Delta, black_box(&encoded)).expect("it opens"));
     });
     let mut chunk = StateChunk::default();
@@ -78,7 +78,7 @@ fn formats(c: &mut Criterion) {
     let content = chunk.encode();
     let (_, encoded) = encode_object(ObjectKind::Chunk, &content);
     group.throughput(Throughput::Bytes(content.len() as u64));
-    group.bench_function("decode a chunk", |b| {
+    group.bench_function("decode the object of a chunk", |b| {
         b.iter(|| decode_object(ObjectKind::Chunk, black_box(&encoded)).expect("it opens"));
     });
     group.bench_function("scan a chunk", |b| b.iter(|| StateChunk::decode(black_box(&content))));
