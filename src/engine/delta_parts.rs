@@ -24,12 +24,12 @@ pub(crate) fn is_delta_lost(header: &RevisionHeader, delta: &[DeltaPart]) -> boo
 }
 
 /// The large values of a delta, its parts, and the id that the header names.
-pub(super) type SealedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);
+pub(super) type EncodedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);
 
 pub(super) fn encode_delta(
     delta: &[EncodedChange],
     salt: &mut dyn FnMut() -> Result<[u8; 16]>,
-) -> Result<SealedDelta> {
+) -> Result<EncodedDelta> {
     let entries = delta.iter().filter_map(|(_, _, new)| new.as_ref());
     entries.map(|new| new.entry.len()).try_for_each(check_size)?;
     let mut blobs = Vec::new();
