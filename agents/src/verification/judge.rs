@@ -381,7 +381,8 @@ impl CheckJudge<'_> {
         let checked_nothing = || {
             self.plan.checks.len() == 1
                 && place.file.is_none()
-                && runner_failure::says_nothing_checked(&place.call, self.lines)
+                && (runner_failure::says_nothing_checked(&place.call, self.lines)
+                    || whole && runner_failure::says_no_part_has_tests(&place.call, self.lines))
         };
         checked_nothing() || (place.call.may_not_run || says() || empty()) && !ran()
     }

@@ -1,5 +1,6 @@
 //! Recognises runs in which the check never started because the program that should run it failed.
 
+use super::CheckKind;
 use super::check_call::CheckCall;
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -183,6 +184,8 @@ static NOTHING_RAN: &[RunnerMessage] = &[
     (NODE, r"^No projects matched the filters"),
     (NODE, r"^None of the selected packages has a "),
     (&["nx"], r"No tasks were run|^No projects with target"),
+    (&["dbt"], r"\bNothing to do\. Try checking your model configs "),
+    (&["lerna"], r"^lerna \S+ .*No packages found with the lifecycle script "),
     (&["turbo"], r"^\s*No tasks were executed as part of this run"),
     // Runs without tests. Some of these programs then fail, and some do not.
     (NODE, NO_TESTS_FOUND),
@@ -192,6 +195,9 @@ static NOTHING_RAN: &[RunnerMessage] = &[
     (&["bun", "lein"], r"^Ran 0 tests "),
     (&["playwright"], r"^Error: No tests found"),
     (&["mocha", "mochapack"], r"^Error: No test files found"),
+    (&["jasmine"], r"^Incomplete: No specs found"),
+    (&["cypress"], r"^Can't run because no spec files were found"),
+    (&["wtr", "web-test-runner"], r"\bCould not find any test files with pattern"),
     (&["ava"], r"^\s*\S+ Couldn.t find any (?:files to test|matching tests)"),
     (&["deno"], r"^error: No (?:test modules|target files) found"),
     (
@@ -203,6 +209,7 @@ static NOTHING_RAN: &[RunnerMessage] = &[
     (&["go"], r"^\?\s+\S+\s+\[no test files\]$|^no packages to test|matched no packages$"),
     (&["go"], r"^no Go files in |^package \S+: no Go files in "),
     (&["golangci-lint"], r"\bno go files to analyze\b"),
+    (&["mypy", "dmypy"], r"^There are no \.py\[i\] files in directory "),
     (&["ctest"], r"^No tests were found!!!|^No test configuration file found!"),
     (&["meson"], r"^No (?:suitable )?tests defined\."),
     (&["bazel", "bazelisk"], r"^ERROR: No test targets were found, yet testing was requested"),
@@ -213,11 +220,32 @@ static NOTHING_RAN: &[RunnerMessage] = &[
     (&["gradle", "gradlew"], r"^\s*> No tests found for given includes: "),
     (&["mvn", "mvnw", "mvnd"], r"^\[ERROR\] .*\bNo tests (?:were executed|matching pattern )"),
     (&["forge"], r"^No tests (?:found in project|match the provided pattern)"),
-    (&["phpunit", "paratest"], r"^No tests executed!"),
+    (&["phpunit", "paratest", "composer"], r"^No tests executed!"),
     (&["pest", "artisan"], r"^\s*INFO\s+No tests found\."),
     (&["mix"], r"^There are no tests to run"),
     (&["swift"], r"No matching test cases were run"),
     (&["flutter", "dart"], r"^No tests (?:ran\.|were found\.|match )"),
+];
+
+/// The message with which `make` reports that it ran nothing for a target. A target of tests that
+/// is not in `.PHONY` is up to date if there is a folder of its name.
+const UP_TO_DATE: &str =
+    r"^g?make: (?:Nothing to be done for ['‘`]{}['’]|['‘`]{}['’] is up to date)\.$";
+
+/// Messages with which a build tool reports that a part of the project has no tests, each before
+/// the pattern of the lines that it prints about a part with tests.
+const NO_TESTS_IN_PART: &[(&[&str], &str, &str)] = &[
+    (MAVEN, r"^\[INFO\] (?:No tests to run|Tests are skipped)\.$", r"^\[\S+\] Tests run: [1-9]"),
+    (
+        &["gradle", "gradlew"],
+        r"^> Task \S*[Tt]est NO-SOURCE$",
+        r"^> Task \S*[Tt]est(?: UP-TO-DATE| FROM-CACHE)?$",
+    ),
+    (
+        &["sbt"],
+        r"^\[info\] No tests (?:to run for |were executed)",
+        r"^\[info\] Passed: Total [1-9]",
+    ),
 ];
 
 /// Messages with which a program reports that there was nothing to check, although it then prints
@@ -248,6 +276,16 @@ const EMPTY_RUNS: &[(&str, &str)] = &[
     ("All 0 tests passed", r"^All 0 tests passed"),
     ("0 files inspected, no ", r"^0 files inspected, no offenses"),
     (" 0 tests run: 0 passed", r"^\s*Summary \[[^\]]*\] +0 tests run: 0 passed"),
+    ("Result: NOTESTS", r"^Result: NOTESTS$"),
+    ("1..0", r"^1\.\.0(?: +#.*)?$"),
+    ("0 tests, 0 failures", r"^0 tests, 0 failures"),
+    (", no failures", r"^0 (?:tests|passed), no failures$"),
+    ("Executed 0 of 0 ", r"Executed 0 of 0 .*\bSUCCESS\b"),
+    ("0 successes / 0 failures", r"^0 successes / 0 failures / 0 errors"),
+    ("! 0 passed, 0 failed", r"^Success! 0 passed, 0 failed"),
+    (" PASS=0 ", r"\bDone\. PASS=0 WARN=0 ERROR=0 .*\bTOTAL=0$"),
+    (" 0 passed, 0 total", r"^Tests: +0 passed, 0 total$"),
+    ("(no files to check)", r"\.\(no files to check\)Skipped$"),
 ];
 
 /// Returns the number of tests that ran, if this line counts them but does not say whether they
@@ -324,6 +362,19 @@ fn any_name(message: &'static str) -> Option<Arc<Regex>> {
     Some(regex)
 }
 
+/// Returns whether one of these lines is a message, with one of these names (a pattern) as `{}`.
+fn is_said<'l>(message: &'static str, names: &str, lines: impl Iterator<Item = &'l str>) -> bool {
+    let Some(regex) = any_name(message) else { return false };
+    let mut similar = lines.filter(|line| regex.is_match(line)).peekable();
+    let found = similar.peek().is_some();
+    if !found || !message.contains("{}") {
+        return found;
+    }
+    // The names are inserted after the call of `ascii`, which would replace a `\d` in a path.
+    let pattern = super::summary::ascii(message).replace("{}", names);
+    Regex::new(&pattern).is_ok_and(|regex| similar.any(|line| regex.is_match(line)))
+}
+
 /// Returns whether the output says that a runner, or the tool itself, could not run the check. A
 /// message without the name of the check counts only in the first lines, and only if the command
 /// line has no other check (`alone`). Unless the end with the summary is visible (`ends`), a
@@ -374,21 +425,28 @@ pub(super) fn says_not_started(
             return false;
         }
         let count = if named { usize::MAX } else { FIRST_LINES };
-        let Some(regex) = any_name(message) else { return false };
-        let mut similar = filled.clone().take(count).filter(|line| regex.is_match(line)).peekable();
-        let found = similar.peek().is_some();
-        if !named || !found {
-            return found;
-        }
-        // The names are inserted after the call of `ascii`, which would replace a `\d` in a path.
-        let pattern = super::summary::ascii(message).replace("{}", names);
-        Regex::new(&pattern).is_ok_and(|regex| similar.any(|line| regex.is_match(line)))
+        is_said(message, names, filled.clone().take(count).copied())
     })
 }
 
 /// Returns whether the output says that there was nothing to run.
 pub(super) fn says_nothing_ran(call: &CheckCall, lines: &[&str]) -> bool {
-    says_any(NOTHING_RAN, call, lines)
+    // What is built may really be up to date.
+    let is_up_to_date = || {
+        call.check != CheckKind::Build
+            && is_run_by(call, MAKE)
+            && is_said(UP_TO_DATE, &regex::escape(&call.call), lines.iter().copied())
+    };
+    says_any(NOTHING_RAN, call, lines) || is_up_to_date()
+}
+
+/// Returns whether the whole output of a build tool says that no part of the project has tests.
+pub(super) fn says_no_part_has_tests(call: &CheckCall, lines: &[&str]) -> bool {
+    let says = |message: &'static str| is_said(message, "", lines.iter().copied());
+    let none = |&(programs, message, other): &(&[&str], &'static str, &'static str)| {
+        is_run_by(call, programs) && says(message) && !says(other)
+    };
+    call.call.to_ascii_lowercase().contains("test") && NO_TESTS_IN_PART.iter().any(none)
 }
 
 /// Returns whether the output says that there was nothing to check, whatever its summary is.
@@ -397,9 +455,8 @@ pub(super) fn says_nothing_checked(call: &CheckCall, lines: &[&str]) -> bool {
 }
 
 fn says_any(known: &[RunnerMessage], call: &CheckCall, lines: &[&str]) -> bool {
-    known.iter().filter(|(programs, _)| is_run_by(call, programs)).any(|(_, message)| {
-        any_name(message).is_some_and(|regex| lines.iter().any(|line| regex.is_match(line)))
-    })
+    let mut known = known.iter().filter(|(programs, _)| is_run_by(call, programs));
+    known.any(|(_, message)| is_said(message, "", lines.iter().copied()))
 }
 
 #[cfg(test)]
@@ -413,8 +470,9 @@ mod tests {
             Regex::new(&pattern).unwrap()
         };
         assert!(compiled(NOT_FOUND[0]).is_match("sh: 1: a: not found"));
-        let general = [UNKNOWN_OPTION, UNKNOWN_OPTIONS, NO_VERSION, NO_PACKAGE];
-        for message in NOT_FOUND.into_iter().chain(general) {
+        let general = [UNKNOWN_OPTION, UNKNOWN_OPTIONS, NO_VERSION, NO_PACKAGE, UP_TO_DATE];
+        let of_parts = NO_TESTS_IN_PART.iter().flat_map(|(_, message, other)| [*message, *other]);
+        for message in NOT_FOUND.into_iter().chain(general).chain(of_parts) {
             compiled(message);
             assert!(any_name(message).is_some(), "{message}");
         }
@@ -445,6 +503,16 @@ mod tests {
             "All 0 tests passed (0.01s)",
             "0 files inspected, no offenses detected",
             "     Summary [   0.000s] 0 tests run: 0 passed, 2 skipped",
+            "Result: NOTESTS",
+            "1..0",
+            "0 tests, 0 failures",
+            "0 passed, no failures",
+            "Chrome 120.0.0.0 (Linux): Executed 0 of 0 SUCCESS (0.002 secs / 0 secs)",
+            "0 successes / 0 failures / 0 errors / 0 pending : 0.0 seconds",
+            "Success! 0 passed, 0 failed.",
+            "12:00:01  Done. PASS=0 WARN=0 ERROR=0 SKIP=0 NO-OP=0 TOTAL=0",
+            "Tests:       0 passed, 0 total",
+            "ruff.................................................(no files to check)Skipped",
         ];
         for ((part, pattern), line) in EMPTY_RUNS.iter().zip(lines) {
             assert!(line.contains(part) && any_name(pattern).unwrap().is_match(line), "{line}");

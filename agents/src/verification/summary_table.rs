@@ -891,7 +891,7 @@ summaries! {
         &[
             (r"^\s*Failed:\s+\S+#\S+", Failed),
             (r"^\s*ERROR\s+run failed: command", Failed),
-            (r"^\s*Tasks:\s+\d+ successful, \d+ total", Passed(SoFar)),
+            (r"^\s*Tasks:\s+\d+ successful, [1-9]\d* total", Passed(SoFar)),
         ],
         " Tasks:    2 successful, 2 total",
         "Failed:    web#build",
