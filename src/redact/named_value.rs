@@ -17,7 +17,7 @@ pub(super) const INDICATING_WORDS: &[(&str, &[&str])] = &[
         &["psk=", "psk\"", "psk\\", "psk:", "pw=", "pw =", "_pw:", "_pw\"", "_pw\\", "_pw'"],
     ),
     ("key", &["presharedkey", "auth-key", "authkey"]),
-    ("token", &["_pat="]),
+    ("token", &["_pat=", "bw_session", "op_session_"]),
     ("key", &["functions-key", "subscription-key", "master-key", "rapidapi-key"]),
     (
         "password",
@@ -28,13 +28,14 @@ pub(super) const INDICATING_WORDS: &[(&str, &[&str])] = &[
     ),
     ("secret", &["_salt"]),
     ("password", &["pass:", "pass\"", "pass\\", "pass'"]),
-    ("secret", &["secret"]),
+    ("secret", &["secret", "secret key"]),
     ("token", &["token"]),
     (
         "key",
         &[
             "api_key", "apikey", "api-key", "accesskey", "access-key", "accountkey", "privatekey",
-            "private-key", "encryptionkey", "signingkey", "_key",
+            "private-key", "encryptionkey", "signingkey", "_key", "api key", "private key",
+            "encryption key", "master key",
         ],
     ),
     ("credential", &["credential", "_auth"]),

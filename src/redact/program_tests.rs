@@ -237,6 +237,28 @@ fn each_private_number_of_an_xml_key_is_removed() {
 }
 
 #[test]
+fn values_after_names_of_two_words_are_found() {
+    let key = "9b1f4c7de02a58b3c6d1f07e4a92b85d";
+    for template in ["API key: {}", "Master Key: {}", "Private key: 0x{}5e8118e708c16d3a"] {
+        assert_removed(&template.replace("{}", key), key);
+    }
+    for text in [
+        "Primary key: 9b1f4c7de02a58b3c6d1f07e4a92b85d",
+        "failed to parse private key: InvalidEncoding",
+        "Private key: /etc/ssl/private/server.key",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+#[test]
+fn the_sessions_of_password_managers_are_found() {
+    let session = noise(12, 86);
+    assert_removed(&format!("$ export BW_SESSION=\"{session}==\""), &session);
+    assert_removed(&format!("OP_SESSION_my={session}"), &session);
+}
+
+#[test]
 fn passwords_among_the_words_of_commands_are_found() {
     let secret = "Vq8rT2mZx4Kp";
     for template in [
@@ -318,6 +340,8 @@ fn passwords_among_the_words_of_commands_are_found() {
         "The password is {}.",
         "My API key is `{}`, use it",
         "API key: {}\n",
+        "Access Key: me\nSecret Key: {}\nExpiration: none\n",
+        "Encryption key = {}\n",
         "smtp.login(\"me\", \"{}\")",
         "requests.get(url, auth=('me', '{}'))",
         "HTTPBasicAuth(\"me\", \"{}\")",

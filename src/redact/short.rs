@@ -192,6 +192,7 @@ fn is_key_name(name: &[u8]) -> bool {
     [
         "-key", "consul-token", "consul_token", "vault-token", "server-token", "authtoken",
         "auth_token", "auth-token", "api_key", "api-key", "apikey", "_secret", "clientsecret",
+        " key",
     ]
     .iter()
     .any(|known| lower.ends_with(known.as_bytes()))
