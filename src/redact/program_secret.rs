@@ -17,7 +17,7 @@ pub(super) enum ProgramPlace {
     NextWord,
     /// After a name that indicates a secret, and a space: `setx NAME SECRET`.
     NamedWord,
-    /// After a user and a slash, before `@`: `sqlplus NAME/SECRET@host`.
+    /// After a user and a slash, before `@`: `sqlplus NAME/SECRET@host`. A command needs no host.
     AfterSlash,
     /// After a user and a percent sign: `smbclient -U NAME%SECRET`.
     AfterPercent,
@@ -86,7 +86,10 @@ pub(super) const HINTS: &[(ProgramPlace, &[&str])] = &[
     ),
     (
         ProgramPlace::AfterSlash,
-        &["sqlplus ", "impdp ", "expdp ", "thin:", "rman target ", "userid="],
+        &[
+            "sqlplus ", "sqlplus -s ", "sqlplus -l ", "impdp ", "expdp ", "thin:", "rman target ",
+            "userid=",
+        ],
     ),
     (ProgramPlace::AfterPercent, &["smbclient ", "rpcclient ", "net ads ", "net rpc "]),
     (ProgramPlace::BeforeHost, &["@tcp(", "@unix("]),
@@ -148,7 +151,7 @@ pub(super) fn find(
             super::named_value::kind_of(named)?;
             word(quotes(name.end + 1))
         }
-        ProgramPlace::AfterSlash => before_at(text, after(end, b'/')?)?,
+        ProgramPlace::AfterSlash => before_at(text, start..end, after(end, b'/')?)?,
         ProgramPlace::AfterPercent => {
             let line = text.get(end..text.len().min(end + 96))?;
             let flag = line.windows(3).position(|three| three == b"-U ")?;
@@ -208,10 +211,13 @@ fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\\\"'`<>|".contains(&byte)
 }
 
-/// Returns the range from an offset to the last `@` of the word there.
-fn before_at(text: &[u8], from: usize) -> Option<Range<usize>> {
+/// Returns the range from an offset to the last `@` of the word there, or to its end if the hint is
+/// a command, which needs no `@HOST`. A path has a dot or another slash.
+fn before_at(text: &[u8], hint: Range<usize>, from: usize) -> Option<Range<usize>> {
     let length = run(text, from, 128, is_of_word);
-    let end = text.get(from..from + length)?.iter().rposition(|byte| *byte == b'@')?;
+    let word = text.get(from..from + length)?;
+    let is_local = text.get(hint)?.ends_with(b" ") && !word.iter().any(|it| b"./".contains(it));
+    let end = word.iter().rposition(|byte| *byte == b'@').or(is_local.then_some(length))?;
     Some(from..from + end)
 }
 
