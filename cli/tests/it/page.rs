@@ -5,6 +5,7 @@
 //! updates the pages.
 
 use crate::environment::Environment;
+use forge_store::shell;
 use std::path::{Path, PathBuf};
 
 const BEGIN: &str = "```console";
@@ -68,6 +69,14 @@ fn with_current_output(environment: &Environment, page: &str) -> String {
                 command.push('\n');
                 command.push_str(more.strip_prefix("> ").unwrap_or_default());
             }
+            // A reader types all commands of a page into one shell.
+            let moves = shell::split(&command).iter().any(|one| {
+                one.words.first().is_some_and(|program| program == "cd" || program == "export")
+            });
+            assert!(
+                !moves || command.starts_with('('),
+                "brackets keep the reader's folder: {command}"
+            );
             let output = environment.finished(&mut environment.shell(&command));
             output.stdout.replace(binaries, "/usr/local/bin").lines().for_each(&mut push);
             if output.code != 0 {
