@@ -246,6 +246,7 @@ pub fn agent_session(context: &Context, store: &Store) -> Result<String, Command
     agent_around(store).map(|process| process.session).ok_or_else(|| {
         CommandError::invalid("this is not called from an agent whose hooks run here")
             .hinted("'--session' names the agent's own session, by the agent's id of it")
+            .hinted("'forge session use NAME' chooses the session for your own commands")
     })
 }
 

@@ -133,6 +133,9 @@ pub struct RunForgetArgs {
 
 commands!(RunCommand: Start, Record, Finish, Fail, Output, Outputs, Exists, Path, Show, History, AtStep, Incomplete, List, Forget, Resume, Render, Audit);
 
+/// What to do if a run is not found.
+const NAMES_RUNS: &str = "'forge run list' names the runs";
+
 /// Finds the run with the given name, or else the run that last recorded the item.
 fn find_run(
     store: &Store,
@@ -141,13 +144,14 @@ fn find_run(
 ) -> Result<WorkflowRun, CommandError> {
     match run {
         Some(name) => named_run(store, name),
-        None => Ok(WorkflowRun::of_item(store, item.as_str())?),
+        None => WorkflowRun::of_item(store, item.as_str())
+            .map_err(|error| CommandError::from(error).hinted(NAMES_RUNS)),
     }
 }
 
 fn named_run(store: &Store, name: &NameArg) -> Result<WorkflowRun, CommandError> {
     WorkflowRun::open(store, name.as_str())
-        .map_err(|error| CommandError::from(error).hinted("'forge run list' names the runs"))
+        .map_err(|error| CommandError::from(error).hinted(NAMES_RUNS))
 }
 
 /// Parses a text as one JSON document, or else as one document per line. Other texts stay texts.

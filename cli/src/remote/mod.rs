@@ -233,6 +233,7 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
             let path = context.cwd.join(source);
             plain_file::read_text(&path, MAX_KEY_BYTES).map_err(|error| {
                 CommandError::io(&format!("cannot read the key file '{source}'"), error)
+                    .hinted("'forge remote key export FILE' writes it where the remote is known")
             })?
         }
     };

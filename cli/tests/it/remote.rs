@@ -247,6 +247,7 @@ fn wrong_usage_says_what_to_do() {
     [stderr]
     error: cannot read the key file 'none'
     Caused by: No such file or directory (os error 2)
+    hint: 'forge remote key export FILE' writes it where the remote is known
     [exit 3]
     ");
     // A secret that was given instead of the file with it is not repeated.

@@ -63,6 +63,8 @@ fn a_missing_output_is_an_error_unless_allowed() {
     assert_eq!(environment.forge(["run", "exists", "--item", "a", "--step", "1"]).code, 0);
     assert_eq!(environment.forge(["run", "exists", "--item", "a", "--step", "2"]).code, 1);
     assert_eq!(environment.forge(["run", "exists", "--item", "z", "--step", "1"]).code, 1);
+    let unknown = environment.forge(["run", "show", "--item", "z"]);
+    assert!(unknown.stderr.contains("'forge run list' names the runs"), "{unknown}");
     assert_eq!(environment.forge(["run", "resume", "--run", "z"]).code, 3);
     assert_eq!(environment.forge(["run", "at-step", "--run", "r"]).code, 2);
 }

@@ -161,6 +161,7 @@ fn joining_needs_an_agent_session() {
     let output = player.environment.forge(["session", "join", "mine"]);
     assert_eq!(output.code, 2, "{output}");
     assert!(output.stderr.contains("not called from an agent"), "{output}");
+    assert!(output.stderr.contains("'forge session use NAME' chooses"), "{output}");
 }
 
 #[test]
