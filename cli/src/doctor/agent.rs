@@ -155,14 +155,14 @@ fn add_findings(
                 findings.push(DoctorFinding::problem(name, format!("{what}: {error}"), remedy));
             } else if !part.missing_binaries.is_empty() {
                 let missing = part.missing_binaries.join(", ");
-                let what = format!("{what} calls '{missing}', which is not there");
+                let what = format!("{what}: calls '{missing}', which is not there");
                 findings.push(DoctorFinding::problem(name, what, again.clone()));
             } else if part.installed && !part.current {
                 let binaries = part.binaries.join(", ");
-                let what = format!("{what} calls another forge: '{binaries}'");
+                let what = format!("{what}: calls '{binaries}', not this forge");
                 findings.push(DoctorFinding::advice(name, what, again.clone()));
             } else if !part.installed && part.part != IntegrationPart::Permissions {
-                let what = format!("{what} is missing");
+                let what = format!("{what}: missing");
                 findings.push(DoctorFinding::advice(name, what, again.clone()));
             }
         }

@@ -67,7 +67,10 @@ fn a_problem_exits_with_1_and_says_what_to_do() {
         report.stdout.contains("codex: 1 of 1 calls failed, the last one 'Stop': "),
         "{report}"
     );
-    assert!(report.stdout.contains("calls '/gone/forge', which is not there"), "{report}");
+    // Hooks are several, and a server is one.
+    let calls = "hooks in ~/.cursor/hooks.json: calls '/gone/forge', which is not there";
+    assert!(report.stdout.contains(calls), "{report}");
+    assert!(report.stdout.contains("MCP server in ~/.cursor/mcp.json: missing"), "{report}");
     assert!(report.stdout.contains("'forge hooks install cursor --user' repairs it"), "{report}");
 }
 
