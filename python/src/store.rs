@@ -15,7 +15,7 @@ use forge_store::model::SessionKind;
 use forge_store::store::BundleRange;
 use forge_store::{Options, Redactor, SearchQuery, Timestamp, WriteContext};
 use pyo3::prelude::*;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
@@ -437,12 +437,17 @@ fn write_bundle(
     to: &std::path::Path,
     progress: Option<&Py<PyAny>>,
 ) -> Result<PlainValue, ExportError> {
+    let io = |error| ExportError::Io("cannot write", error);
+    // A link stays a link: its target is replaced.
+    let to = std::fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());
+    if std::fs::metadata(&to).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        return Err(io(std::io::Error::other("it is a pipe or a device, not a file")));
+    }
     let mut name = to.as_os_str().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(name);
-    let io = |error| ExportError::Io("cannot write", error);
-    // If the file is there, another thread is writing it.
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
+    // If the file is there, another thread is writing it. The content of a store is private.
+    let file = File::options().write(true).create_new(true).mode(0o600).open(&part);
     let mut file = BufWriter::new(file.map_err(io)?);
     let write = || -> Result<PlainValue, ExportError> {
         let mut written = 0;
@@ -457,7 +462,7 @@ fn write_bundle(
             .map_err(ExportError::Python)
         })?;
         file.into_inner().map_err(|error| io(error.into_error()))?.sync_all().map_err(io)?;
-        std::fs::rename(&part, to).map_err(io)?;
+        std::fs::rename(&part, &to).map_err(io)?;
         Ok(plain_map! {
             "sessions": report.sessions,
             "records": report.records,

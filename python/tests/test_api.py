@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -284,6 +285,21 @@ def test_an_export_leaves_the_part_that_another_thread_is_writing(
     size = store.export_bundle(tmp_path / "all.forge", progress=export_too)
     assert [one.name for one in tmp_path.glob("all.forge*")] == ["all.forge"]
     assert size == (tmp_path / "all.forge").stat().st_size
+
+
+def test_a_bundle_is_private_and_replaces_neither_a_link_nor_a_pipe(
+    tmp_path: Path, store: Store, session: Session
+) -> None:
+    session.note("one")
+    (tmp_path / "all.forge").touch(0o644)
+    (tmp_path / "link").symlink_to("all.forge")
+    store.export_bundle(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "all.forge").stat().st_mode & 0o777 == 0o600
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(forge_store.Unavailable, match="a pipe or a device, not a file"):
+        store.export_bundle(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_secrets_are_removed_by_default(tmp_path: Path, session: Session) -> None:
