@@ -5,7 +5,7 @@ use crate::args::list_format::ListFormat;
 use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::entity::{EntityJson, EntityListReport, EntityShowReport, plural_noun};
+use crate::report::entity::{EntityJson, EntityListReport, EntityShowReport};
 use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind, find_entity};
 use crate::text::TextLength;
 use crate::verb::{Verb, VerbResult, commands};
@@ -131,8 +131,7 @@ fn list_report(
         if let Some(name) = format.fields().find(unknown) {
             let known = first.fields.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>();
             let known = known.join(", ");
-            let what = plural_noun(kind);
-            return Err(CommandError::invalid(format!("{what} have no field '{name}'"))
+            return Err(CommandError::invalid(format!("the rows have no field '{name}'"))
                 .hinted(format!("they have {known}; 'says' is the title")));
         }
     }

@@ -306,7 +306,7 @@ impl Serialize for EntityListReport {
 }
 
 /// Returns the noun for several entities of a kind, as in the help of its verbs.
-pub fn plural_noun(kind: Kind) -> String {
+fn plural_noun(kind: Kind) -> String {
     match kind {
         Kind::Agent => "sub-agents".to_owned(),
         Kind::Tool => "tool calls".to_owned(),
