@@ -92,8 +92,8 @@ fn find_compaction(
     let Some(which) = which else {
         return all.into_iter().next().ok_or_else(|| {
             CommandError::not_found("no compaction is known in this session").hinted(
-                "hooks and the import of an agent's own session file find them; 'forge session list' \
-                 names the sessions",
+                "hooks and the import of an agent's own session file find them; \
+                 'forge session list' names the sessions",
             )
         });
     };
