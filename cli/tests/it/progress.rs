@@ -211,6 +211,35 @@ fn an_item_without_a_stage_is_refused_before_an_execution_is_created() {
     assert_eq!(sessions(), before);
 }
 
+/// Regression: a report with a number as its id replaced the saved document, of two reports in one
+/// document the second was lost, and the stage of a report was ignored.
+#[test]
+fn a_report_about_an_item_never_replaces_the_document() {
+    let environment = project();
+    let saved = json!({"stage": "searching", "progress": {"items_processed": 4, "items_total": 9}});
+    save(&environment, "e1", &saved);
+    let stream = |line: &str| {
+        let command = format!("echo '{line}' | forge progress save --review r --execution e1 -");
+        environment.finished(&mut environment.shell(&command))
+    };
+    for (line, expected) in [
+        (r#"{"item_done":7,"stage":"searching"}"#, "'item_done' must be a text"),
+        (r#"{"item_failed":["a"],"stage":"searching"}"#, "'item_failed' must be a text"),
+        (r#"{"item_failed":"a","error":429}"#, "'error' must be a text"),
+        (r#"{"item_done":"a","item_failed":"b"}"#, "in two documents"),
+    ] {
+        let refused = stream(line);
+        assert!(refused.code == 2 && refused.stdout.contains(expected), "{line}: {refused}");
+    }
+    stream(r#"{"item_done":"a","stage":"extraction"}"#).success();
+    let code = |stage: &str| {
+        environment.forge(["progress", "done", "a", "--review", "r", "--stage", stage]).code
+    };
+    assert_eq!((code("extraction"), code("searching")), (0, 1));
+    let shown = environment.forge(["progress", "show", "--review", "r", "--json"]).json();
+    assert_eq!((&shown["stage"], &shown["items_processed"]), (&json!("searching"), &json!(4)));
+}
+
 #[test]
 fn an_invalid_document_creates_nothing() {
     let environment = project();

@@ -85,24 +85,53 @@ impl Verb for ProgressSaveArgs {
 /// A document to save, or a report about one item.
 enum ProgressInput {
     Document(Box<ProgressDocument>),
-    Item(String, ItemReport),
+    Item(ItemInput),
+}
+
+/// A report about one item.
+struct ItemInput {
+    id: String,
+    /// The stage of the item; `None` for the stage of the saved document.
+    stage: Option<String>,
+    report: ItemReport,
 }
 
 impl ProgressInput {
     fn read(value: Value, stage: Option<&NameArg>) -> Result<Self, CommandError> {
-        let text = |name: &str| value.field(name).and_then(Value::as_text).map(str::to_owned);
-        if let Some(id) = text("item_done") {
-            return Ok(Self::Item(id, ItemReport::Done));
+        let stage = stage.map(NameArg::as_str);
+        let text = |name: &str| match value.field(name) {
+            None => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(CommandError::invalid(format!("'{name}' must be a text"))),
+        };
+        let (id, report) = match (text("item_done")?, text("item_failed")?) {
+            (None, None) => {
+                let document = ProgressDocument::read(value, stage);
+                return document
+                    .map(|document| Self::Document(Box::new(document)))
+                    .map_err(|shape| CommandError::invalid(shape.to_string()));
+            }
+            (Some(_), Some(_)) => {
+                return Err(CommandError::invalid(
+                    "a report is about one item: report 'item_done' and 'item_failed' in two \
+                    documents",
+                ));
+            }
+            (Some(id), None) => (id, ItemReport::Done),
+            (None, Some(id)) => {
+                let class = text("class")?.map(|class| class.parse::<FailureClass>()).transpose();
+                let class = class.map_err(|error| CommandError::invalid(error.to_string()))?;
+                (id, ItemReport::Failed { class, error: text("error")? })
+            }
+        };
+        let own = text("stage")?;
+        if let (Some(own), Some(said)) = (own.as_deref(), stage)
+            && own != said
+        {
+            return Err(CommandError::invalid(format!("its stage is '{own}', not '{said}'")));
         }
-        if let Some(id) = text("item_failed") {
-            let class = text("class").map(|class| class.parse::<FailureClass>()).transpose();
-            let class = class.map_err(|error| CommandError::invalid(error.to_string()))?;
-            return Ok(Self::Item(id, ItemReport::Failed { class, error: text("error") }));
-        }
-        let document = ProgressDocument::read(value, stage.map(NameArg::as_str));
-        document
-            .map(|document| Self::Document(Box::new(document)))
-            .map_err(|shape| CommandError::invalid(shape.to_string()))
+        let stage = own.or_else(|| stage.map(str::to_owned));
+        Ok(Self::Item(ItemInput { id, stage, report }))
     }
 }
 
@@ -139,8 +168,11 @@ fn save_input(
 ) -> Result<(), CommandError> {
     let write_context =
         WriteContext { now, ..workspace::write_context(context, ProgressSaveArgs::NAME) };
-    let execution = match (&input, &args.stage) {
-        (ProgressInput::Item(..), None) => named_execution(store, &args.review, &args.execution)?,
+    let execution = match &input {
+        ProgressInput::Item(ItemInput { stage: None, .. }) => {
+            named_execution(store, &args.review, &args.execution)
+                .map_err(|error| error.hinted("'--stage STAGE' begins it with this item"))?
+        }
         _ => PipelineExecution::open_or_create(
             store,
             &write_context,
@@ -149,9 +181,7 @@ fn save_input(
         )?,
     };
     match input {
-        ProgressInput::Item(id, input) => {
-            report(args, context, &write_context, &execution, &id, &input)
-        }
+        ProgressInput::Item(item) => report(context, &write_context, &execution, item),
         ProgressInput::Document(document) => {
             let done = execution.save(&write_context, &document)?;
             let saved = execution.document()?.unwrap_or(*document);
@@ -174,23 +204,26 @@ fn report_items(
     let opened = OpenedStore::open(args, context)?;
     let failed = ItemReport::Failed { class: args.class, error: args.error.clone() };
     let done = args.item_done.iter().map(|id| (id, &ItemReport::Done));
-    for (id, input) in done.chain(args.item_failed.iter().map(|id| (id, &failed))) {
-        let input = ProgressInput::Item(id.as_str().to_owned(), input.clone());
-        save_input(args, context, &opened.store, context.now, input)?;
+    for (id, report) in done.chain(args.item_failed.iter().map(|id| (id, &failed))) {
+        let item = ItemInput {
+            id: id.as_str().to_owned(),
+            stage: args.stage.as_ref().map(|stage| stage.as_str().to_owned()),
+            report: report.clone(),
+        };
+        save_input(args, context, &opened.store, context.now, ProgressInput::Item(item))?;
     }
     Ok(opened)
 }
 
 fn report(
-    args: &ProgressSaveArgs,
     context: &mut Context,
     write_context: &WriteContext,
     execution: &PipelineExecution,
-    id: &str,
-    input: &ItemReport,
+    item: ItemInput,
 ) -> Result<(), CommandError> {
-    let stage = match &args.stage {
-        Some(stage) => stage.as_str().to_owned(),
+    let ItemInput { id, stage, report } = item;
+    let stage = match stage {
+        Some(stage) => stage,
         None => {
             let document = execution.document()?;
             let stage = document.as_ref().and_then(ProgressDocument::stage).map(str::to_owned);
@@ -199,8 +232,8 @@ fn report(
             })?
         }
     };
-    let done = execution.report(write_context, &stage, id, input)?;
-    let (status, class) = match input {
+    let done = execution.report(write_context, &stage, &id, &report)?;
+    let (status, class) = match &report {
         ItemReport::Done => ("done", None),
         ItemReport::Failed { class, error } => {
             let guessed = error.as_deref().and_then(FailureClass::of_message);
@@ -209,6 +242,6 @@ fn report(
     };
     context.out.emit(
         ProgressSaveArgs::NAME,
-        &ProgressItemReport::new(execution, stage, id, (status, class), &done),
+        &ProgressItemReport::new(execution, stage, &id, (status, class), &done),
     )
 }
