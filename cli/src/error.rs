@@ -327,6 +327,9 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
             "'forge init' makes one, with the same '--store' if you gave one"
         }
         store::Error::StoreExists { .. } => "'forge status' says what is in it",
+        store::Error::Duplicate { kind: "message" | "receipt of the message", .. } => {
+            "another message needs another id"
+        }
         store::Error::Duplicate { .. } => "update it, or give the new one another id",
         store::Error::Dangling { .. } => "add that first, or name another",
         store::Error::Held { .. } => "wait for that, or longer with '--lock-timeout SECONDS'",

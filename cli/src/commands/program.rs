@@ -136,7 +136,14 @@ impl Verb for ProgramCheckpointArgs {
                     match context.moment(checkpoint)?.base {
                         MomentBase::Head if point.named_checkpoint().is_none() => {
                             let last = session.summary()?.last_sequence;
-                            CheckpointReference::from_point(&session.at_sequence(last)?)
+                            // The number of a checkpoint that was undone or pruned names nothing.
+                            let existing = |number| match session.at_sequence(number) {
+                                Err(Error::NotFound { .. } | Error::Folded { .. }) => None,
+                                found => Some(found),
+                            };
+                            let later = point.revision().unwrap_or(0) + 1..=last;
+                            let found = later.rev().find_map(existing).transpose()?;
+                            CheckpointReference::from_point(found.as_ref().unwrap_or(&point))
                         }
                         _ => CheckpointReference::from_point(&point),
                     }
@@ -211,7 +218,13 @@ impl Verb for ProgramMessageArgs {
             // A message must be sent before it is received, so this creates no program.
             _ => {
                 let program = open_program(store, name)?;
-                program.receive(&opened.write_context, id, self.after)?;
+                program.receive(&opened.write_context, id, self.after).map_err(
+                    |error| match error {
+                        Error::NotFound { .. } => CommandError::from(error)
+                            .hinted("record first that it is sent, with '--from' and '--to'"),
+                        other => other.into(),
+                    },
+                )?;
                 program
             }
         };

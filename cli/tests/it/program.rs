@@ -70,3 +70,50 @@ fn invalid_program_commands_are_refused() {
     [exit 3]
     ");
 }
+
+/// Regression: `HEAD` was refused after the agent's last checkpoint was undone, and for an agent
+/// that had recorded nothing.
+#[test]
+fn an_agent_is_where_it_last_recorded_something_that_is_still_there() {
+    let environment = place();
+    let number = |agent: &str| {
+        let at_head = format!("{agent}=HEAD");
+        let args = ["program", "checkpoint", "--program", "q", "--agent", &at_head, "--json"];
+        let saved = environment.forge(args).json();
+        let agents = saved["agents"].as_array().unwrap().clone();
+        agents.into_iter().find(|one| one["agent"] == agent).unwrap()["sequence"].clone()
+    };
+    environment.forge(["session", "new", "new"]).success();
+    assert_eq!(number("new"), 0);
+    environment.forge(["note", "add", "a plan", "--session", "new"]).success();
+    environment.forge(["checkpoint", "create", "planned", "--session", "new"]).success();
+    environment.forge(["checkpoint", "create", "too early", "--session", "new"]).success();
+    assert_eq!(number("new"), 3);
+    environment.forge(["undo", "--session", "new"]).success();
+    assert_eq!(number("new"), 2, "the checkpoint before it");
+    environment.forge(["undo", "--session", "new"]).success();
+    assert_eq!(number("new"), 1, "the note");
+}
+
+#[test]
+fn a_message_is_sent_once_and_before_it_is_received() {
+    let environment = place();
+    let message = |more: &[&str]| {
+        let mut command = environment.command(["program", "message", "m", "--program", "p"]);
+        environment.finished(command.args(more))
+    };
+    assert_snapshot!(message(&["--received"]), @r"
+    [stderr]
+    error: there is no message 'm'
+    hint: record first that it is sent, with '--from' and '--to'
+    [exit 3]
+    ");
+    message(&["--from", "1000", "--to", "1001"]).success();
+    // Regression: the hint said to update the message, which no command does.
+    assert_snapshot!(message(&["--from", "1000", "--to", "1001"]), @r"
+    [stderr]
+    error: there is a message 'm' already
+    hint: another message needs another id
+    [exit 2]
+    ");
+}
