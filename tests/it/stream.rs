@@ -3,7 +3,8 @@
 
 use forge_store::error::Error;
 use forge_store::model::{
-    AutoTrigger, BranchStatus, CheckpointTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value,
+    AutoTrigger, BranchStatus, CheckpointTrigger, Fact, FactOrigin, Key, Kind, SessionKind,
+    Timestamp, Value,
 };
 use forge_store::store::{
     CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
@@ -70,6 +71,26 @@ fn lines_that_write_nothing_are_imported_only_once() {
         text.push_str(r#""2026-01-01T10:00:02Z","put":{"kind":"note","id":"N2","value":{"description":"b"}}}"#);
         let more = import(&store, &text).unwrap();
         assert_eq!((more.lines, more.revisions), (1, 1), "{ends:?}");
+    }
+}
+
+/// Regression: a line that named the session of the first `session` line began it without its kind,
+/// and the end of the stream began an empty session with the same name.
+#[test]
+fn a_line_can_name_the_session_of_the_first_session_line() {
+    let began = r#"{"at":"2026-01-01T10:00:00Z","session":{"name":"s","kind":"run"}}"#;
+    let named = r#"{"at":"2026-01-01T10:00:01Z","session":"s","put":{"kind":"note","id":"N1","value":{"description":"a"}}}"#;
+    let unnamed = r#"{"at":"2026-01-01T10:00:02Z","put":{"kind":"note","id":"N2","value":{"description":"b"}}}"#;
+    for (lines, notes) in [(vec![began, named], 1), (vec![began, named, unnamed], 2)] {
+        let store = Store::in_memory().unwrap();
+        import(&store, &lines.join("\n")).unwrap();
+        let found: Vec<_> = store
+            .sessions()
+            .unwrap()
+            .into_iter()
+            .map(|one| (one.info.name, one.info.kind, one.claims))
+            .collect();
+        assert_eq!(found, [("s".to_owned(), SessionKind::Run, notes)]);
     }
 }
 

@@ -322,7 +322,14 @@ impl<'a> StreamImporter<'a> {
     fn session(&mut self, name: Option<&str>, at: Timestamp) -> Result<Session> {
         if let Some(name) = name {
             claim::check_id(name).map_err(invalid)?;
-            return self.session_by_name(name, None, at);
+            let is_own = self.stream.session.is_none()
+                && self.header.as_ref().is_some_and(|(event, _)| event.name == name);
+            let header = if is_own { self.header.clone() } else { None };
+            let session = self.session_by_name(name, header, at)?;
+            if is_own && self.own.is_none() {
+                self.own = Some(name.to_owned());
+            }
+            return Ok(session);
         }
         if let Some(own) = self.own.clone() {
             return self.session_by_name(&own, None, at);
