@@ -2,7 +2,7 @@
 
 use crate::args::value::to_micros;
 use crate::error::CommandError;
-use crate::output::{Report, Screen, TextTable, Tone, cells};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone, cells};
 use forge_store::model::claim::SessionMetrics;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{SessionId, SessionKind, Timestamp};
@@ -118,15 +118,19 @@ impl Report for SessionListReport {
 
 impl SessionListReport {
     fn print_table(&self, screen: &mut Screen) {
+        let has_kinds = self.sessions.iter().any(|session| session.kind != SessionKind::Debug);
         let titles = ["", "Session", "Agent", "Branch", "Claims", "Facts", "Checkpoints", "Last"];
+        let titles: Vec<&str> = titles.into_iter().chain(has_kinds.then_some("Kind")).collect();
         let mut table = TextTable::new(&titles).right(4).right(5).right(6).flexible(1);
         for session in &self.sessions {
             let last = session.last_event.map(|last| screen.ago(last));
-            table.row(cells![
+            let mut cells = cells![
                 Good: if session.current { "*" } else { "" }, Id: &session.name,
                 session.agent.as_deref().unwrap_or("-"), &session.branch, session.claims,
                 session.facts, session.checkpoints, Dim: last.as_deref().unwrap_or("-"),
-            ]);
+            ];
+            cells.extend(has_kinds.then(|| TableCell::plain(session.kind.name())));
+            table.row(cells);
         }
         screen.table(&table);
     }
@@ -241,6 +245,9 @@ impl SessionLine {
     /// Writes its data, one item per line.
     fn print(&self, screen: &mut Screen) {
         let mut lines = Vec::new();
+        if self.kind != SessionKind::Debug {
+            lines.push(("kind", self.kind.name().to_owned()));
+        }
         if let Some(agent) = &self.agent {
             lines.push(("agent", agent.clone()));
         }

@@ -87,6 +87,11 @@ fn a_store_without_a_debugging_session_says_where_the_others_are() {
     hint: 'forge session list --all' lists the others, and '--session NAME' chooses one
     [exit 3]
     ");
+    // Regression: the list of all sessions did not say what they are.
+    assert_snapshot!(environment.forge(["session", "list", "--all"]), @r"
+    Session  Agent  Branch  Claims  Facts  Checkpoints  Last     Kind
+    nightly  -      main         1      0            0  3 s ago  run
+    ");
 }
 
 #[test]
