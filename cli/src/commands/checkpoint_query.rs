@@ -56,7 +56,8 @@ impl Verb for CheckpointListArgs {
         let mut found = Vec::new();
         for each in &sessions {
             let name = if self.all { Some(each.summary()?.info.name) } else { None };
-            let written = self.written(each, &filter, limit)?.into_iter();
+            // One more shows that there are more.
+            let written = self.written(each, &filter, limit.saturating_add(1))?.into_iter();
             found.extend(written.map(|checkpoint| (each, name.clone(), checkpoint)));
         }
         // The checkpoints of one session stay in the order in which they were written, which a
@@ -64,12 +65,11 @@ impl Verb for CheckpointListArgs {
         if self.all {
             found.sort_by_key(|(_, _, one)| Reverse((one.time, one.sequence)));
         }
-        let (mut checkpoints, mut unnamed) = (Vec::new(), 0);
+        let (mut checkpoints, mut unnamed, mut more) = (Vec::new(), 0, false);
         for (each, session, checkpoint) in found {
             if checkpoints.len() == limit {
-                break;
-            }
-            if self.lists(&checkpoint) {
+                more = more || self.lists(&checkpoint);
+            } else if self.lists(&checkpoint) {
                 let checkpoint = CheckpointJson::new(each, &checkpoint)?;
                 checkpoints.push(CheckpointListItem { checkpoint, session });
             } else {
@@ -77,7 +77,7 @@ impl Verb for CheckpointListArgs {
             }
         }
         let filtered = self.tag.is_some() || self.since.is_some() || self.until.is_some();
-        let list = CheckpointListReport { session, checkpoints, unnamed, filtered };
+        let list = CheckpointListReport { session, checkpoints, unnamed, more, filtered };
         FormattedList::new(list, self.format.as_ref(), |list| &list.checkpoints)
     }
 }

@@ -61,16 +61,18 @@ pub fn list_claims<K: ListedKind>(
     let total = known.len();
     let filter = with_whole_ids(&args.filter, &state);
     known.retain(|known| filter.match_value(known.value()) && passes(known.value()));
+    let matching = known.len();
     if K::KIND == Kind::Gap {
         let criticality = |known: &KnownEntity| {
             let own = known.value().field("criticality").and_then(Criticality::read);
             std::cmp::Reverse(own.unwrap_or(Criticality::Medium))
         };
         known.sort_by_key(criticality);
-        known.truncate(args.limit.unwrap_or(usize::MAX));
+        known.truncate(args.limit.unwrap_or(matching));
     }
     keep_latest(&mut known, args.limit);
-    list_report(reading, K::KIND, state.time()?, (known, total), args.format.as_ref(), context)
+    let counts = ListCounts { total, more: matching - known.len() };
+    list_report(reading, K::KIND, state.time()?, (known, counts), args.format.as_ref(), context)
 }
 
 /// Returns a filter in which ids are complete. An id that does not exist stays: nothing matches it.
@@ -105,8 +107,16 @@ pub fn list_facts<K: ListedKind>(
             && args.filter.match_value(known.value())
             && passes(known.value())
     });
+    let matching = known.len();
     keep_latest(&mut known, args.limit);
-    list_report(reading, K::KIND, state.time()?, (known, total), args.format.as_ref(), context)
+    let counts = ListCounts { total, more: matching - known.len() };
+    list_report(reading, K::KIND, state.time()?, (known, counts), args.format.as_ref(), context)
+}
+
+/// The counts of an [`EntityListReport`].
+struct ListCounts {
+    total: usize,
+    more: usize,
 }
 
 /// Keeps the last ones up to the limit, if there is one.
@@ -118,7 +128,7 @@ fn list_report(
     reading: &SessionReader,
     kind: Kind,
     at: Option<Timestamp>,
-    (known, total): (Vec<KnownEntity>, usize),
+    (known, counts): (Vec<KnownEntity>, ListCounts),
     format: Option<&ListFormat>,
     context: &Context,
 ) -> Result<EntityListReport, CommandError> {
@@ -140,7 +150,8 @@ fn list_report(
         entities.iter().map(line).collect()
     });
     let session = reading.session.summary()?.info.name;
-    Ok(EntityListReport { session, kind, at, entities, total, lines })
+    let ListCounts { total, more } = counts;
+    Ok(EntityListReport { session, kind, at, entities, total, more, lines })
 }
 
 impl<K: ListedKind> Verb for EntityShowArgs<K> {

@@ -14,6 +14,9 @@ pub struct CheckpointListReport {
     pub checkpoints: Vec<CheckpointListItem>,
     /// How many checkpoints were left out because their messages say only that time had passed.
     pub unnamed: usize,
+    /// Whether `--limit` left some out.
+    #[serde(skip)]
+    pub more: bool,
     /// Whether an option may have excluded checkpoints.
     #[serde(skip)]
     pub filtered: bool,
@@ -30,6 +33,8 @@ impl CheckpointListReport {
     }
 }
 
+const MORE: &str = "More with a greater '--limit'";
+
 /// A checkpoint of the list.
 #[derive(Debug, Serialize)]
 pub struct CheckpointListItem {
@@ -42,6 +47,9 @@ pub struct CheckpointListItem {
 
 impl Report for CheckpointListReport {
     fn human(&self, screen: &mut Screen) {
+        if self.more && self.checkpoints.is_empty() {
+            return screen.dim(MORE);
+        }
         if self.checkpoints.is_empty() && self.filtered {
             screen.plain("No matching checkpoints.");
             let all = format!("'{} checkpoint list' lists all of the session.", screen.forge());
@@ -68,6 +76,9 @@ impl Report for CheckpointListReport {
             table.row(row);
         }
         screen.table(&table);
+        if self.more {
+            screen.dim(MORE);
+        }
         self.print_unnamed(screen);
     }
 }

@@ -291,16 +291,21 @@ pub struct EntityListReport {
     pub entities: Vec<EntityJson>,
     /// How many entities of this kind there are, with those that the options left out.
     pub total: usize,
+    /// How many matching entities `--limit` left out.
+    pub more: usize,
     /// The lines that a template makes of the entities. They are printed instead of a table.
     pub lines: Option<String>,
 }
 
 impl Serialize for EntityListReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(3))?;
+        let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("session", &self.session)?;
         map.serialize_entry("at", &self.at)?;
         map.serialize_entry(self.kind.plural(), &self.entities)?;
+        if self.more > 0 {
+            map.serialize_entry("more", &self.more)?;
+        }
         map.end()
     }
 }
@@ -320,7 +325,7 @@ impl Report for EntityListReport {
     }
 
     fn human(&self, screen: &mut Screen) {
-        if self.entities.is_empty() {
+        if self.entities.is_empty() && self.more == 0 {
             let what = plural_noun(self.kind);
             let session = &self.session;
             screen.plain(&match self.total {
@@ -331,7 +336,12 @@ impl Report for EntityListReport {
             });
             return;
         }
-        table(self.kind, &self.entities, screen);
+        if !self.entities.is_empty() {
+            table(self.kind, &self.entities, screen);
+        }
+        if self.more > 0 {
+            screen.dim(&format!("{} more with a greater '--limit'", self.more));
+        }
     }
 }
 

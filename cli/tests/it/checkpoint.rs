@@ -23,6 +23,11 @@ fn checkpoints_are_listed_newest_first() {
     };
     let all = count(&[]);
     assert_eq!(count(&["--limit", "2"]), 2);
+    // Regression: a list that `--limit` made shorter did not say so.
+    for (limit, has_more) in [("0", true), ("4", true), ("5", false)] {
+        let list = environment.forge(["checkpoint", "list", "--limit", limit]).success();
+        assert_eq!(list.ends_with("More with a greater '--limit'\n"), has_more, "{list}");
+    }
     assert_eq!(count(&["--since", "baseline"]), all);
     assert_eq!(count(&["--until", "baseline"]), 1);
     assert_eq!(count(&["--since", "now"]), 0);

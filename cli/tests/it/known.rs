@@ -27,7 +27,8 @@ fn claims_and_facts_are_listed() {
     G1   1 Feb 13:00  critical     open    who sets strides?
     G2   1 Feb 13:00               open    which version?
     ");
-    assert_snapshot!(environment.forge(["gap", "list", "--limit", "1", "--json"]), @r#"{"schema":"forge.gap.list/1","session":"tensor","at":"2026-02-01T12:00:13Z","gaps":[{"id":"G1","description":"who sets strides?","type":null,"criticality":"critical","status":"open","blocking":null,"fill_strategy":null,"effort":null,"resolution":null,"created_at":"2026-02-01T12:00:05Z"}]}"#);
+    assert_snapshot!(environment.forge(["gap", "list", "--limit", "1", "--json"]), @r#"{"schema":"forge.gap.list/1","session":"tensor","at":"2026-02-01T12:00:13Z","gaps":[{"id":"G1","description":"who sets strides?","type":null,"criticality":"critical","status":"open","blocking":null,"fill_strategy":null,"effort":null,"resolution":null,"created_at":"2026-02-01T12:00:05Z"}],"more":1}"#);
+    assert_snapshot!(environment.forge(["gap", "list", "--limit", "0"]), @"2 more with a greater '--limit'");
     assert_snapshot!(environment.forge(["verification", "list"]), @r"
     Id  Time          Status  Says
     v1   1 Feb 13:00  failed  unit tests
