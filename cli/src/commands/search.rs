@@ -1,5 +1,6 @@
 //! `forge search`.
 
+use super::status::session_count;
 use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -73,11 +74,14 @@ impl Verb for SearchArgs {
             let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
             (query.since, query.until) = (range.since, range.until);
         }
-        Ok(if self.all_sessions {
-            store.search_all(&query, &forge_agents::resolve)?
-        } else {
-            let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-            store.search(&[session], &query, &forge_agents::resolve)?
-        })
+        if self.all_sessions {
+            return Ok(store.search_all(&query, &forge_agents::resolve)?);
+        }
+        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+        let page = store.search(&[session], &query, &forge_agents::resolve)?;
+        if page.hits.is_empty() && session_count(&store)? > 1 {
+            context.out.print_status("'--all-sessions' searches the other sessions too.");
+        }
+        Ok(page)
     }
 }

@@ -75,7 +75,8 @@ pub(super) fn or_warning<T>(context: &Context, lines: Result<Vec<T>, CommandErro
     })
 }
 
-fn session_count(store: &Store) -> Result<usize, Error> {
+/// Returns the number of sessions of all kinds.
+pub fn session_count(store: &Store) -> Result<usize, Error> {
     let counts = SessionKind::ALL.into_iter().map(|kind| store.session_count(kind));
     Ok(counts.sum::<Result<u64, _>>()? as usize)
 }

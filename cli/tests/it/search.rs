@@ -30,6 +30,9 @@ fn words_are_found_in_claims_commands_and_checkpoints() {
         place.finished(&mut command).json().pointer("/total").and_then(|total| total.as_u64())
     };
     assert_eq!((count(false), count(true)), (Some(1), Some(3)));
+    // Regression: nothing said that there is more to search.
+    let none = place.forge(["search", "emptied"]);
+    assert_eq!(none.stderr, "'--all-sessions' searches the other sessions too.\n", "{none}");
 }
 
 #[test]
