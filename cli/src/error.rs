@@ -286,6 +286,10 @@ fn hint_of(error: &store::Error) -> Option<Cow<'static, str>> {
         store::Error::Folded { into, .. } => {
             format!("name '#{into}'; or undo the pruning: 'forge log --operations' names it")
         }
+        store::Error::Held { by, .. } => format!(
+            "wait for that, or longer with '--lock-timeout SECONDS'; if '{by}' has ended, an append \
+            with '--writer {by}' releases it"
+        ),
         store::Error::Duplicate { kind: "session", id } => {
             format!("use 'forge session use {id}' to continue it, or choose another name")
         }
@@ -332,7 +336,6 @@ fn fixed_hint(error: &store::Error) -> Option<&'static str> {
         }
         store::Error::Duplicate { .. } => "update it, or give the new one another id",
         store::Error::Dangling { .. } => "add that first, or name another",
-        store::Error::Held { .. } => "wait for that, or longer with '--lock-timeout SECONDS'",
         store::Error::ReadOnly { .. } => "reading still works",
         store::Error::Unkeyed { .. } => {
             "'forge key import' restores the key; 'forge adopt' accepts the store as it is"

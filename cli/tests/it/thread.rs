@@ -205,6 +205,8 @@ fn the_guard_and_the_writer_keep_others_out() {
     let other = environment.forge(other);
     assert_eq!(other.code, 4, "{other}");
     assert!(other.stderr.contains("the thread 't' is held by 'a' until"), "{other}");
+    // Regression: nothing said how to go on after the holder was killed.
+    assert!(other.stderr.contains("an append with '--writer a' releases it"), "{other}");
     environment.forge(["thread", "append", "--thread", "t", "--writer", "a"]).success();
     environment.forge(["thread", "sanitize", "--thread", "t"]).success();
 }
