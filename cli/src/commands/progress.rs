@@ -82,7 +82,8 @@ fn find_execution(
         .map_err(with_list_hint)?;
     found.ok_or_else(|| {
         let what = stage.map_or_else(String::new, |stage| format!("' at the stage '{stage}"));
-        with_list_hint(Error::not_found("progress", format!("{}{what}", of.review.as_str())))
+        let review = format!("{}{what}", of.review.as_str());
+        with_list_hint(Error::not_found("saved document of the review", review))
     })
 }
 

@@ -185,6 +185,12 @@ fn items_are_listed_before_a_document_is_saved() {
         );
     }
     assert_eq!(failed(&["--stage", "extraction"]).code, 3);
+    // Regression: `show` said that there is no progress, and `clean` did not name the execution.
+    let shown = environment.forge(["progress", "show", "--review", "r"]);
+    assert_eq!(shown.code, 3);
+    assert!(shown.stderr.contains("there is no saved document of the review 'r'"), "{shown}");
+    let clean = environment.forge(["progress", "clean", "--older-than", "0s"]).success();
+    assert_eq!(clean, "Nothing to remove\nKept r e (unfinished)\n");
     // Items of several stages have no common stage.
     report("extraction", "--item-done", "d8");
     assert_eq!(list(), line(Value::Null));

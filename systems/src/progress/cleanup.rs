@@ -80,14 +80,12 @@ pub fn clean(
 ) -> Result<Vec<CleanedExecution>> {
     let mut found = Vec::new();
     for execution in PipelineExecution::list(store, review)? {
-        let Some(document) = execution.document()? else { continue };
-        let kept = match (is_disposable(&document, now, keep_micros), document.stage()) {
-            (Err(kept), _) => Some(kept),
-            // Failed items that were not done since count as errors, whatever the document says.
-            (Ok(()), Some(stage)) if !execution.failed(stage)?.is_empty() => {
-                Some(KeepReason::Errors)
-            }
-            (Ok(()), _) => None,
+        let document = execution.document()?;
+        let kept = match &document {
+            None if execution.item_stages()?.is_empty() => continue,
+            // Without a document, the number of items is not known.
+            None => Some(KeepReason::Unfinished),
+            Some(document) => reason_to_keep(&execution, document, now, keep_micros)?,
         };
         let operation = match (kept, act) {
             (None, Some(act)) => Some(take_out(&execution, act, keep_micros)?),
@@ -96,12 +94,28 @@ pub fn clean(
         found.push(CleanedExecution {
             review: execution.review().to_owned(),
             execution: execution.execution().to_owned(),
-            updated_at: document.updated_at(),
+            updated_at: document.and_then(|document| document.updated_at()),
             kept,
             operation,
         });
     }
     Ok(found)
+}
+
+fn reason_to_keep(
+    execution: &PipelineExecution,
+    document: &ProgressDocument,
+    now: Timestamp,
+    keep_micros: i64,
+) -> Result<Option<KeepReason>> {
+    match (is_disposable(document, now, keep_micros), document.stage()) {
+        (Err(kept), _) => Ok(Some(kept)),
+        // Failed items that were not done since count as errors, whatever the document says.
+        (Ok(()), Some(stage)) if !execution.failed(stage)?.is_empty() => {
+            Ok(Some(KeepReason::Errors))
+        }
+        (Ok(()), _) => Ok(None),
+    }
 }
 
 fn take_out(
