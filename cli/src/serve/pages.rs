@@ -3,6 +3,7 @@
 use super::ServerParts;
 use super::address::PageAddress;
 use crate::args::value::EntityArg;
+use crate::commands::status::session_count;
 use crate::context::clock;
 use crate::error::CommandError;
 use crate::report::entity::field_text;
@@ -135,7 +136,7 @@ fn sessions(parts: &ServerParts) -> Result<String, CommandError> {
     let found = parts.store.latest_sessions(&SessionKind::ALL, MAX_SESSIONS)?;
     let cards = found.iter().map(|summary| card(parts, summary));
     let cards = cards.collect::<Result<Vec<_>, _>>()?;
-    Ok(sessions_page(&cards, &parts.zone.name()))
+    Ok(sessions_page(&cards, session_count(&parts.store)?, &parts.zone.name()))
 }
 
 fn card(parts: &ServerParts, summary: &SessionSummary) -> Result<SessionCard, CommandError> {

@@ -71,6 +71,23 @@ impl Drop for PageServer {
     }
 }
 
+/// Regression: the page listed the latest 50 sessions as if there were no others, and its times had
+/// no year.
+#[test]
+fn the_list_of_sessions_says_that_there_are_more() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let note = r#""put":{"kind":"note","id":"N1","value":{"description":"x"}}"#;
+    let line = |number: u32| {
+        format!("{{\"at\":\"2024-03-11T10:00:00Z\",\"session\":\"s{number}\",{note}}}\n")
+    };
+    environment.write("project/events.jsonl", &(1..=51).map(line).collect::<String>());
+    environment.forge(["import", "events", "events.jsonl"]).success();
+    let list = PageServer::begin(&environment).get("/").body;
+    assert!(list.contains("The latest of 51 sessions."), "{list}");
+    assert!(list.contains("last activity 11 Mar 2024"), "{list}");
+}
+
 #[test]
 fn only_a_browser_with_the_token_on_this_machine_is_answered() {
     let environment = example_session();

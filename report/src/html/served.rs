@@ -79,11 +79,17 @@ pub fn path_part(text: &str) -> String {
     part
 }
 
-/// Writes the list of sessions.
+/// Writes a list of the latest sessions; `total` is the number of all sessions.
 #[must_use]
-pub fn sessions_page(cards: &[SessionCard], zone: &str) -> String {
+pub fn sessions_page(cards: &[SessionCard], total: usize, zone: &str) -> String {
     let body = html! {
         h1 { "Sessions" }
+        @if total > cards.len() {
+            p class="soft" {
+                "The latest of " (super::counted(total, "session", "sessions")) ". The page of any session is "
+                code { "/s/NAME" } "; " code { "forge session list --all" } " lists the names."
+            }
+        }
         @if cards.is_empty() { p class="soft" { "The store has no sessions yet." } }
         ul class="sessions" {
             @for card in cards {
