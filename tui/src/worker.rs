@@ -34,7 +34,7 @@ use unpushed::UnpushedText;
 /// A request for rows ends after this many scanned items of the history, even with too few rows.
 const MAX_SCANNED_ITEMS: usize = 2000;
 /// Maximum number of sessions in the list of sessions.
-const MAX_SESSIONS: usize = 1000;
+pub(crate) const MAX_SESSIONS: usize = 1000;
 
 /// Answers requests about the open session of a store.
 pub struct StoreWorker {

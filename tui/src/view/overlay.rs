@@ -10,6 +10,7 @@ use crate::layout::WindowLayout;
 use crate::panes::{OverlayPane, SheetPane};
 use crate::sheet;
 use crate::theme::TextTone;
+use crate::worker::MAX_SESSIONS;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -53,7 +54,11 @@ fn draw_sessions(
 ) {
     let theme = app.theme;
     let title = "s Sessions, the latest first".to_owned();
-    let at = |rows: &[SessionRow]| format!("{} of {}", (cursor + 1).min(rows.len()), rows.len());
+    // There may be more sessions than the list has room for.
+    let of = |count| if count < MAX_SESSIONS { "of" } else { "of the latest" };
+    let at = |rows: &[SessionRow]| {
+        format!("{} {} {}", (cursor + 1).min(rows.len()), of(rows.len()), rows.len())
+    };
     let right = rows.map(at).unwrap_or_default();
     let titles = FrameTitles { title, right, below: unpushed.join("; ") };
     let inside = frame::draw(buffer, area, true, &titles, theme);

@@ -97,6 +97,19 @@ fn sessions_are_listed_and_opened() {
     assert!(!hand.app.timeline.rows.is_empty());
 }
 
+/// Regression: the list said that there are 1000 sessions if there were more.
+#[test]
+fn a_list_of_the_latest_sessions_says_so() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("session new", at("2025-01-01T10:00:00Z"));
+    for number in 0..=1000 {
+        store.create_session(&act, NewSession::named(format!("s{number}"))).unwrap();
+    }
+    let mut hand = Hand::on(store, 90, 12);
+    let screen = hand.press("s").screen();
+    assert!(screen.contains(" of the latest 1000 "), "{screen}");
+}
+
 #[test]
 fn the_list_of_sessions_shows_unpushed_work() {
     let folder = tempfile::tempdir().unwrap();
