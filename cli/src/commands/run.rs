@@ -155,16 +155,27 @@ fn named_run(store: &Store, name: &NameArg) -> Result<WorkflowRun, CommandError>
 }
 
 /// Parses a text as one JSON document, or else as one document per line. Other texts stay texts.
-fn json_or_text(text: &str) -> Value {
-    if let Ok(value) = serde_json::from_str(text) {
-        return value;
+///
+/// # Errors
+/// Invalid if the text is not JSON on a line after one that names an item.
+fn json_or_text(text: &str) -> Result<Value, CommandError> {
+    let names_item = |value: &Value| value.field("item").is_some();
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        // The only line of JSON Lines is one document.
+        return Ok(if names_item(&value) { Value::List(vec![value]) } else { value });
     }
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let values: Result<Vec<Value>, _> = lines.map(serde_json::from_str).collect();
-    match values {
-        Ok(values) if !values.is_empty() => Value::List(values),
-        _ => text.into(),
+    let mut values = Vec::new();
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        match serde_json::from_str::<Value>(line) {
+            Ok(value) => values.push(value),
+            Err(error) if values.iter().any(names_item) => {
+                let what = format!("line {number} of the input is not JSON");
+                return Err(CommandError::invalid(what).caused_by(error));
+            }
+            Err(_) => return Ok(text.into()),
+        }
     }
+    Ok(if values.is_empty() { text.into() } else { Value::List(values) })
 }
 
 impl Verb for RunStartArgs {
@@ -175,7 +186,7 @@ impl Verb for RunStartArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let input = self.input.as_ref().map(|input| input.read(context)).transpose()?;
-        let input = input.as_deref().map(json_or_text);
+        let input = input.as_deref().map(json_or_text).transpose()?;
         // The check comes before anything is created.
         input.as_ref().map(WorkflowRun::check_input).transpose()?;
         let OpenedStore { store, write_context, .. } = opened;

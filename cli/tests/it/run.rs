@@ -87,6 +87,27 @@ fn recording_a_run_does_not_change_the_current_session() {
     assert_eq!(environment.forge(["run", "exists", "--item", "a", "--step", "1"]).code, 1);
 }
 
+/// Regression: a file of items was stored as a text without items if it had a broken line, and one
+/// with a single line as an object.
+#[test]
+fn every_line_of_an_input_names_an_item_or_the_input_is_refused() {
+    let environment = project();
+    let start = |run: &str, input: &str| {
+        environment.forge(["run", "start", "--run", run, "--input", input])
+    };
+    let items = |run: &str| {
+        environment.forge(["run", "resume", "--run", run, "--json"]).json()["total"].clone()
+    };
+    let refused = start("broken", "{\"item\":\"a\"}\n\n{\"item\":");
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("line 3 of the input is not JSON"), "{refused}");
+    assert_eq!(environment.forge(["run", "show", "--run", "broken"]).code, 3);
+    start("one", "{\"item\":\"a\",\"title\":\"first\"}\n").success();
+    assert_eq!(items("one"), 1);
+    start("text", "Take each item:\n{\"item\":\"a\"}").success();
+    assert_eq!(items("text"), 0);
+}
+
 #[test]
 fn outputs_are_read_from_files_and_standard_input() {
     let environment = project();
