@@ -193,6 +193,8 @@ fn the_guard_and_the_writer_keep_others_out() {
     let refused = environment
         .forge(["thread", "append", "--thread", "t", "--guard", "refuse", "history.jsonl"]);
     assert_eq!(refused.code, 2, "{refused}");
+    // Regression: what was refused began an empty thread.
+    assert_eq!(environment.forge(["thread", "show", "--thread", "t"]).code, 3);
     environment
         .forge(["thread", "append", "--thread", "t", "--guard", "hold", "history.jsonl"])
         .success();

@@ -12,6 +12,8 @@ use crate::report::thread::{
 };
 use crate::verb::{Opened, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
+use forge_store::model::SessionKind;
+use forge_store::store::{Store, WriteContext};
 use forge_systems::thread::{
     AppendGuard, AppendOptions, HistoryDocument, OrphanPolicy, SanitizeOptions, Thread, form_of,
     sanitize_history,
@@ -121,7 +123,7 @@ impl Verb for ThreadAppendArgs {
         }
         let name = self.thread.as_str();
         let hold = self.writer.hold.map(value::to_micros);
-        let done = retry_while_held(context, Self::NAME, |act| {
+        let append = |store: &Store, act: &WriteContext| {
             let how = AppendOptions {
                 guard: self.guard.into(),
                 writer: self.writer.name().map(str::to_owned),
@@ -130,7 +132,14 @@ impl Verb for ThreadAppendArgs {
                 form: None,
             };
             Thread::open_or_create(store, act, name)?.append(act, &messages, &how)
-        })?;
+        };
+        // What the guard refuses must create nothing, so a new thread is tried in memory.
+        if !matches!(self.guard, AppendGuardArg::Mark)
+            && store.session_by_kind(SessionKind::Thread, name)?.is_none()
+        {
+            append(&Store::in_memory()?, &workspace::write_context(context, Self::NAME))?;
+        }
+        let done = retry_while_held(context, Self::NAME, |act| append(store, act))?;
         Ok(ThreadAppendReport::new(name, done))
     }
 }
