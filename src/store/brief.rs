@@ -358,10 +358,10 @@ mod tests {
     #[test]
     fn the_brief_of_a_memory_says_how_to_see_its_items() {
         let store = Store::in_memory().unwrap();
-        let new = NewSession { kind: SessionKind::Memory, ..NewSession::named("m") };
+        let new = NewSession { kind: SessionKind::Memory, ..NewSession::named("ann's m") };
         let session = store.create_session(&WriteContext::asked("x", at(0)), new).unwrap();
         let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
-        let all = "see everything in this session: forge --session m at HEAD --full";
+        let all = r"see everything in this session: forge --session 'ann'\''s m' at HEAD --full";
         assert_eq!(brief.next, [all]);
     }
 

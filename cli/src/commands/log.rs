@@ -14,7 +14,7 @@ use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind}
 use crate::verb::{EitherReport, Verb, VerbResult};
 use forge_store::diff::describe;
 use forge_store::error::Error;
-use forge_store::model::{Key, SessionKind};
+use forge_store::model::Key;
 use forge_store::store::{HistoryEntry, LogItem, ResolvedMoment};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,14 +140,6 @@ impl LogArgs {
             let lines = if earlier == 1 { "line is" } else { "lines are" };
             let note = format!("{earlier} earlier {lines} not shown; '-n {all}' shows all.");
             context.out.print_status(&note);
-        }
-        let findings = &report.story.findings;
-        // Only the changes of debugging sessions have lines in a story.
-        if findings.loud == 0
-            && findings.items > 0
-            && reading.session.summary()?.info.kind != SessionKind::Debug
-        {
-            context.out.print_status("'forge log --revisions' shows each change.");
         }
         Ok(report)
     }
