@@ -3,6 +3,7 @@
 use super::execution::ExecutionJson;
 use crate::error::{EXIT_NO, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
+use crate::text::name_list;
 use forge_store::model::{FieldMap, OperationId, Timestamp, Value};
 use forge_store::store::WriteReport;
 use forge_systems::progress::{
@@ -295,7 +296,7 @@ impl Report for ProgressResumeReport {
         let processed = self.processed.unwrap_or(0);
         screen.plain(&format!("  {processed} processed{remaining}"));
         if !self.failed_ids.is_empty() {
-            screen.plain(&format!("  failed: {}", self.failed_ids.join(", ")));
+            screen.plain(&format!("  failed: {}", name_list(&self.failed_ids)));
         }
         print_faults(screen, &[], &self.warnings);
     }

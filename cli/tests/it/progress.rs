@@ -150,6 +150,24 @@ fn items_are_reported_as_done_or_failed_and_a_clean_up_can_be_undone() {
     environment.forge(["progress", "show", "--review", "r"]).success();
 }
 
+/// Regression: thousands of failed items were one line of the answer.
+#[test]
+fn resume_names_the_first_failed_items() {
+    let environment = project();
+    let failed: Vec<String> = (0..25).map(|number| format!("f{number:02}")).collect();
+    let counts = json!({"items_processed": 25, "items_total": 900});
+    let errors = json!({"failed_item_ids": failed});
+    save(
+        &environment,
+        "e1",
+        &json!({"stage": "searching", "progress": counts, "error_info": errors}),
+    );
+    let text = ["progress", "resume", "--review", "r", "--stage", "searching"];
+    let text = environment.forge(text).success();
+    assert!(text.contains("f18, f19 and 5 more\n"), "{text}");
+    assert_eq!(resume(&environment, &[]).1["failed_ids"].as_array().unwrap().len(), 25);
+}
+
 /// Regression: `list` said that no progress was saved, and `failed` found no execution, until a
 /// document was saved.
 #[test]
