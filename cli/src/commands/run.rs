@@ -60,7 +60,7 @@ pub struct RunStartArgs {
     pub run: NameArg,
 
     /// Input of the run; a JSON list or JSON Lines of objects with an 'item' name its items
-    #[arg(long, value_name = "TEXT|@FILE|-")]
+    #[arg(long, value_name = "TEXT|@FILE|-", allow_hyphen_values = true)]
     pub input: Option<TextArg>,
 }
 
@@ -99,7 +99,7 @@ pub struct RunRecordArgs {
     pub name: Option<String>,
 
     /// Data that the item carries: JSON or a text
-    #[arg(long, value_name = "TEXT|@FILE|-")]
+    #[arg(long, value_name = "TEXT|@FILE|-", allow_hyphen_values = true)]
     pub data: Option<TextArg>,
 }
 
@@ -117,7 +117,12 @@ pub struct RunFailArgs {
     pub run: NameArg,
 
     /// What went wrong
-    #[arg(long, value_name = "TEXT", value_parser = value::non_empty_text)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        value_parser = value::non_empty_text
+    )]
     pub error: Option<String>,
 }
 

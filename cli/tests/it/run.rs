@@ -87,6 +87,20 @@ fn recording_a_run_does_not_change_the_current_session() {
     assert_eq!(environment.forge(["run", "exists", "--item", "a", "--step", "1"]).code, 1);
 }
 
+/// Regression: an error such as `-1: timeout` was refused as an unexpected argument, and the failure
+/// was not recorded.
+#[test]
+fn the_error_of_a_program_may_begin_with_a_hyphen() {
+    let environment = project();
+    record(&environment, "a", "1", "- x", ["", ""]);
+    environment.forge(["run", "fail", "--run", "r", "--error", "-1: timeout"]).success();
+    let list = environment.forge(["run", "list", "--json"]).json();
+    assert_eq!(list["runs"][0]["error"], "-1: timeout");
+    let failed = ["--stage", "s", "--item-failed", "a", "--error", "--new: unknown option"];
+    let save = ["progress", "save", "--review", "r", "--execution", "e"];
+    environment.finished(&mut environment.command(save.iter().chain(&failed))).success();
+}
+
 /// Regression: a file of items was stored as a text without items if it had a broken line, and one
 /// with a single line as an object.
 #[test]

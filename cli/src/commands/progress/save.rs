@@ -49,7 +49,13 @@ pub struct ProgressSaveArgs {
     pub class: Option<FailureClass>,
 
     /// What went wrong
-    #[arg(long, value_name = "TEXT", requires = "item_failed", value_parser = value::non_empty_text)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "item_failed",
+        allow_hyphen_values = true,
+        value_parser = value::non_empty_text
+    )]
     pub error: Option<String>,
 }
 

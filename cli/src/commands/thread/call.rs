@@ -36,7 +36,7 @@ pub struct ThreadPendingArgs {
     pub fail: Option<String>,
 
     /// Result: a text, '@FILE', or '-' for standard input
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub result: Option<TextArg>,
 }
 
