@@ -7,7 +7,7 @@ use crate::report::program::{ProgramMessageReport, ProgramResumeReport, ProgramS
 use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
-use forge_store::model::time_grammar::MomentBase;
+use forge_store::model::time_grammar::{MomentBase, MomentExpression};
 use forge_store::store::Store;
 use forge_systems::program::{CheckpointReference, Program};
 use std::collections::BTreeMap;
@@ -133,8 +133,10 @@ impl Verb for ProgramCheckpointArgs {
                 Some(session) => {
                     let point = workspace::point(context, &session, checkpoint)?;
                     // For an agent, `HEAD` means the last number, of a checkpoint or of a revision.
-                    match context.moment(checkpoint)?.base {
-                        MomentBase::Head if point.named_checkpoint().is_none() => {
+                    match context.moment(checkpoint)? {
+                        MomentExpression { base: MomentBase::Head, back: 0 }
+                            if point.named_checkpoint().is_none() =>
+                        {
                             let last = session.summary()?.last_sequence;
                             // The number of a checkpoint that was undone or pruned names nothing.
                             let existing = |number| match session.at_sequence(number) {

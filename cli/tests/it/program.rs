@@ -72,27 +72,27 @@ fn invalid_program_commands_are_refused() {
 }
 
 /// Regression: `HEAD` was refused after the agent's last checkpoint was undone, and for an agent
-/// that had recorded nothing.
+/// that had recorded nothing; `HEAD~1` was taken for `HEAD`.
 #[test]
 fn an_agent_is_where_it_last_recorded_something_that_is_still_there() {
     let environment = place();
-    let number = |agent: &str| {
-        let at_head = format!("{agent}=HEAD");
-        let args = ["program", "checkpoint", "--program", "q", "--agent", &at_head, "--json"];
-        let saved = environment.forge(args).json();
-        let agents = saved["agents"].as_array().unwrap().clone();
-        agents.into_iter().find(|one| one["agent"] == agent).unwrap()["sequence"].clone()
+    let number = |moment: &str| {
+        let agent = format!("new={moment}");
+        let args = ["program", "checkpoint", "--program", "q", "--agent", &agent, "--json"];
+        environment.forge(args).json()["agents"][0]["sequence"].clone()
     };
     environment.forge(["session", "new", "new"]).success();
-    assert_eq!(number("new"), 0);
+    assert_eq!(number("HEAD"), 0);
     environment.forge(["note", "add", "a plan", "--session", "new"]).success();
     environment.forge(["checkpoint", "create", "planned", "--session", "new"]).success();
     environment.forge(["checkpoint", "create", "too early", "--session", "new"]).success();
-    assert_eq!(number("new"), 3);
+    assert_eq!(number("HEAD"), 3);
     environment.forge(["undo", "--session", "new"]).success();
-    assert_eq!(number("new"), 2, "the checkpoint before it");
+    assert_eq!(number("HEAD"), 2, "the checkpoint before it");
     environment.forge(["undo", "--session", "new"]).success();
-    assert_eq!(number("new"), 1, "the note");
+    assert_eq!(number("HEAD"), 1, "the note");
+    environment.forge(["note", "add", "another plan", "--session", "new"]).success();
+    assert_eq!((number("HEAD"), number("HEAD~1")), (4.into(), 1.into()));
 }
 
 #[test]
