@@ -58,7 +58,7 @@ const CHECK_PAUSE: Duration = Duration::from_millis(20);
 fn open_thread(store: &Store, name: &NameArg) -> Result<Thread, CommandError> {
     Thread::open(store, name.as_str()).map_err(|error| match error {
         Error::NotFound { .. } => {
-            CommandError::from(error).hinted("'forge thread append --thread NAME FILE' begins one")
+            CommandError::from(error).hinted("'forge session list --kind thread' lists the threads")
         }
         other => other.into(),
     })

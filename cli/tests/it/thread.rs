@@ -211,6 +211,8 @@ fn the_guard_and_the_writer_keep_others_out() {
     assert!(other.stderr.contains("an append with '--writer a' releases it"), "{other}");
     environment.forge(["thread", "append", "--thread", "t", "--writer", "a"]).success();
     environment.forge(["thread", "sanitize", "--thread", "t"]).success();
+    let unknown = environment.forge(["thread", "sanitize", "--thread", "other"]);
+    assert!(unknown.stderr.contains("'forge session list --kind thread' lists"), "{unknown}");
 }
 
 /// Repairs a thread of LangGraph itself, which its own checkpointer stores.

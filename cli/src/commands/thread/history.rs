@@ -218,8 +218,9 @@ impl Verb for ThreadSanitizeArgs {
         if let Some(name) = &self.of.thread {
             let opened = OpenedStore::open(self, context)?;
             let writer = self.writer.as_ref().map(NameArg::as_str);
+            let thread = open_thread(&opened.store, name)?;
             let done = retry_while_held(context, Self::NAME, |act| {
-                Thread::open(&opened.store, name.as_str())?.sanitize(act, &options, writer)
+                thread.sanitize(act, &options, writer)
             })?;
             let revision = done.committed.revision.map(|(number, _)| number);
             opened.finish(context);
