@@ -150,6 +150,20 @@ fn items_are_reported_as_done_or_failed_and_a_clean_up_can_be_undone() {
     environment.forge(["progress", "show", "--review", "r"]).success();
 }
 
+/// Regression: a document that was not saved yet was never valid, because it had no time.
+#[test]
+fn a_document_is_validated_before_it_is_saved() {
+    let environment = project();
+    let validate = |done: u32| {
+        let counts = json!({"items_processed": done, "items_total": 9});
+        let document = json!({"stage": "searching", "progress": counts});
+        environment.write("project/d.json", &document.to_string());
+        environment.forge(["progress", "validate", "d.json"])
+    };
+    assert_eq!(validate(4).success(), "d.json is valid\n");
+    assert_eq!(validate(10).code, 1);
+}
+
 /// Regression: thousands of failed items were one line of the answer.
 #[test]
 fn resume_names_the_first_failed_items() {

@@ -14,9 +14,11 @@ use crate::report::progress::{
 use crate::text_arg;
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
-use forge_store::model::Value;
+use forge_store::model::{Timestamp, Value};
 use forge_store::store::Store;
-use forge_systems::progress::{self, PRESETS, PipelineExecution, ProgressDocument, RetryBackoff};
+use forge_systems::progress::{
+    self, PRESETS, PipelineExecution, ProgressDocument, ProgressFormatError, RetryBackoff,
+};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -195,13 +197,13 @@ impl Verb for ProgressValidateArgs {
                 let text = text_arg::read_file(&context.cwd.join(path))?;
                 let value: Result<Value, _> = serde_json::from_str(&text);
                 let stage = self.stage.as_ref().map(NameArg::as_str);
+                let now = context.now;
                 let document = match value {
-                    Ok(value) => {
-                        ProgressDocument::read(value, stage).map_err(|shape| shape.to_string())
-                    }
+                    Ok(value) => ProgressDocument::read(value, stage)
+                        .and_then(|document| with_time(document, now))
+                        .map_err(|shape| shape.to_string()),
                     Err(error) => Err(format!("it is not a JSON document: {error}")),
                 };
-                let now = context.now;
                 (path.display().to_string(), document.map(|one| progress::validate(&one, now)))
             }
             (None, review) => {
@@ -216,6 +218,19 @@ impl Verb for ProgressValidateArgs {
         };
         Ok(ProgressValidateReport::new(name, found))
     }
+}
+
+/// Returns the document with the time that a save now would give it, unless it has one.
+fn with_time(
+    document: ProgressDocument,
+    now: Timestamp,
+) -> Result<ProgressDocument, ProgressFormatError> {
+    if document.updated_at().is_some() {
+        return Ok(document);
+    }
+    let mut fields = document.fields().clone();
+    fields.insert("updated_at".to_owned(), now.to_string().into());
+    ProgressDocument::read(Value::Map(fields), None)
 }
 
 impl Verb for ProgressFailedArgs {
