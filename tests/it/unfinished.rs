@@ -110,9 +110,10 @@ fn operations(session: &Session) -> usize {
 #[test]
 fn an_import_interrupted_at_any_line_is_reported_and_completed_by_repeating_it() {
     const LINES: usize = 12;
+    const PUT: &str = r#""put""#;
     let began = r#"{"at":"2026-01-01T00:00:00Z","session":{"name":"ev"}}"#;
-    for head in ["", began] {
-        let text = format!("{head}\n{}", stream(LINES));
+    for (head, put) in [("", PUT), (began, PUT), (began, r#""session":"ev","put""#)] {
+        let text = format!("{head}\n{}", stream(LINES).replace(PUT, put));
         let whole = Store::in_memory().unwrap();
         import(&whole, &text, usize::MAX).unwrap();
         assert_eq!(named(&whole), [("ev".to_owned(), LINES as u64)]);
