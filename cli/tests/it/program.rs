@@ -108,6 +108,9 @@ fn a_message_is_sent_once_and_before_it_is_received() {
     hint: record first that it is sent, with '--from' and '--to'
     [exit 3]
     ");
+    // Regression: a number that the agent had not come to was stored, and 'resume' was wrong.
+    let early = message(&["--from", "1000", "--to", "1001", "--after", "99"]);
+    assert!(early.code == 2 && early.stderr.contains("#99 is not there yet"), "{early}");
     message(&["--from", "1000", "--to", "1001"]).success();
     // Regression: the hint said to update the message, which no command does.
     assert_snapshot!(message(&["--from", "1000", "--to", "1001"]), @r"

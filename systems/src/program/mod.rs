@@ -156,7 +156,7 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Duplicate`] if a message with this id was sent; [`Error::Invalid`] if both are the
-    /// same agent; or any error of a write.
+    /// same agent, or the sender has not come to `after` yet; or any error of a write.
     pub fn send(
         &self,
         act: &WriteContext,
@@ -179,7 +179,8 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::NotFound`] if no message with this id was sent; [`Error::Duplicate`] if it was
-    /// received already; or any error of a write.
+    /// received already; [`Error::Invalid`] if the receiver has not come to `after` yet; or any
+    /// error of a write.
     pub fn receive(&self, act: &WriteContext, id: &str, after: Option<u64>) -> Result<WriteReport> {
         let sent = self.message(id)?.ok_or_else(|| Error::not_found("message", id))?;
         if sent.received.is_some() {
@@ -217,10 +218,13 @@ impl Program {
     /// Returns `after` if it is given, else the sequence number of the agent's last revision or
     /// checkpoint; 0 without a session.
     fn position(&self, agent: &str, after: Option<u64>) -> Result<u64> {
-        match (after, self.agent(agent)?) {
-            (Some(after), _) => Ok(after),
-            (None, Some(session)) => Ok(session.summary()?.last_sequence),
-            (None, None) => Ok(0),
+        let Some(session) = self.agent(agent)? else { return Ok(after.unwrap_or(0)) };
+        let last = session.summary()?.last_sequence;
+        match after {
+            Some(after) if after > last => Err(Error::invalid(format!(
+                "the last number of the agent '{agent}' is #{last}: #{after} is not there yet"
+            ))),
+            after => Ok(after.unwrap_or(last)),
         }
     }
 
