@@ -287,8 +287,8 @@ fn hint_of(error: &store::Error) -> Option<Cow<'static, str>> {
             format!("name '#{into}'; or undo the pruning: 'forge log --operations' names it")
         }
         store::Error::Held { by, .. } => format!(
-            "wait for that, or longer with '--lock-timeout SECONDS'; if '{by}' has ended, an append \
-            with '--writer {by}' releases it"
+            "wait for that, or longer with '--lock-timeout SECONDS'; if '{by}' has ended, an \
+            append with '--writer {by}' releases it"
         ),
         store::Error::Duplicate { kind: "session", id } => {
             format!("use 'forge session use {id}' to continue it, or choose another name")

@@ -87,8 +87,8 @@ fn recording_a_run_does_not_change_the_current_session() {
     assert_eq!(environment.forge(["run", "exists", "--item", "a", "--step", "1"]).code, 1);
 }
 
-/// Regression: an error such as `-1: timeout` was refused as an unexpected argument, and the failure
-/// was not recorded.
+/// Regression: an error such as `-1: timeout` was refused as an unexpected argument, and the
+/// failure was not recorded.
 #[test]
 fn the_error_of_a_program_may_begin_with_a_hyphen() {
     let environment = project();

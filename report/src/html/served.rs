@@ -86,8 +86,8 @@ pub fn sessions_page(cards: &[SessionCard], total: usize, zone: &str) -> String 
         h1 { "Sessions" }
         @if total > cards.len() {
             p class="soft" {
-                "The latest of " (super::counted(total, "session", "sessions")) ". The page of any session is "
-                code { "/s/NAME" } "; " code { "forge session list --all" } " lists the names."
+                "The latest of " (super::counted(total, "session", "sessions")) ". "
+                "The page of any session is " code { "/s/NAME" } "; " code { "forge session list --all" } " lists the names."
             }
         }
         @if cards.is_empty() { p class="soft" { "The store has no sessions yet." } }
