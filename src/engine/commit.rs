@@ -1,7 +1,7 @@
 //! Commits: each appends a record and syncs the journal. A record is planned before the append lock
 //! is taken, and planned again under the lock if another writer appended in between.
 
-use super::delta_parts::compressed;
+use super::delta_parts::{check_size, compressed};
 use super::head_cache::HeadCache;
 use super::index::PositionedRecord;
 use super::journal_follower::{APPLY_BYTES, JournalFollower};
@@ -10,7 +10,7 @@ use super::plan_context::{PlanContext, RecordPlanner};
 use super::refs::{StoreRefs, check_record};
 use crate::backend::database::DatabaseConnector;
 use crate::backend::{
-    self, AppendedRecord, Cipher, LogPosition, LogTail, SealMode, ThreadTurn, locked,
+    self, AppendedRecord, CIPHER_BYTES, Cipher, LogPosition, LogTail, SealMode, ThreadTurn, locked,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, object_id};
@@ -383,6 +383,10 @@ impl Engine {
             let made = planned(tail);
             let record = made.as_ref().ok().and_then(|(record, _)| record.as_ref());
             let bytes = record.map(Record::encode);
+            // The journal refuses it too, but cannot say that the request is what is wrong.
+            let length = bytes.as_ref().map_or(0, |bytes| bytes.len() + CIPHER_BYTES);
+            let made = check_size(length).and(made);
+            let bytes = bytes.filter(|_| made.is_ok());
             written = Some(made);
             bytes
         })?;

@@ -134,7 +134,7 @@ pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
     ObjectId::from_bytes(*hasher.finalize().as_bytes())
 }
 
-/// Refuses a value that is too large for an object.
+/// Refuses a value that is too large for an object or a record.
 ///
 /// # Errors
 /// [`Error::Invalid`].

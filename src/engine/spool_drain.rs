@@ -1,6 +1,7 @@
 //! Puts writes into the spool, and moves them to the journal.
 
 use super::commit::{CommitDurability, Engine};
+use super::delta_parts::check_size;
 use super::spool::{NameClashPolicy, in_order, is_written, plan, read};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Record, SpoolEntry};
@@ -27,7 +28,10 @@ impl Engine {
             Err(error) if matches!(error.kind(), Corrupt | Forged | Unavailable) => None,
             Err(error) => return Err(error),
         };
-        spool.put(&waiting.operation.id.to_string(), &waiting.encode())?;
+        let bytes = waiting.encode();
+        // The journal could never take it.
+        check_size(bytes.len())?;
+        spool.put(&waiting.operation.id.to_string(), &bytes)?;
         Ok(planned)
     }
 

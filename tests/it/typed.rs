@@ -2,10 +2,10 @@
 //! from them.
 
 use crate::store::act;
-use forge_store::model::FactOrigin;
+use forge_store::model::{BranchMetadata, FactOrigin};
 use forge_store::{
     Belief, Confidence, Dependency, Error, ErrorKind, Evidence, Fact, Hypothesis, HypothesisStatus,
-    Kind, NewSession, Note, Options, Session, Store, Strength, Timestamp, Value,
+    Kind, NewCheckpoint, NewSession, Note, Options, Session, Store, Strength, Timestamp, Value,
     VerificationResult,
 };
 use std::collections::BTreeSet;
@@ -186,7 +186,17 @@ fn a_value_when_too_large_is_refused_and_nothing_changes() {
     let (id, at, origin) = ("c-1".to_owned(), act.now, FactOrigin::Recorded);
     let fact = Fact { kind: Kind::Command, id, at, origin, place: 0, recorded_at: at, value };
     refused(write.fact(fact).commit().unwrap_err());
-    assert_eq!(session.head().unwrap().revision(), None);
+    let named = NewCheckpoint::manual(&*text);
+    refused(session.write(&act).checkpoint(named.clone()).commit().unwrap_err());
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(&folder.path().join("store"), Options::default()).unwrap();
+    let spooled = store.spooled_write(&act, NewSession::named("s")).unwrap();
+    refused(spooled.checkpoint(named).save().unwrap_err());
+    assert_eq!(store.spool_status().unwrap().writes, 0);
+    let tried = BranchMetadata { approach: Some(text), ..BranchMetadata::default() };
+    refused(session.create_branch(&act, "try", None, tried).unwrap_err());
+    let head = session.head().unwrap();
+    assert_eq!((head.revision(), session.branches(&head).unwrap().len()), (None, 1));
 }
 
 #[test]
