@@ -199,6 +199,22 @@ fn a_value_when_too_large_is_refused_and_nothing_changes() {
     assert_eq!((head.revision(), session.branches(&head).unwrap().len()), (None, 1));
 }
 
+/// Regression: facts that were too large for one page were refused together.
+#[test]
+fn large_facts_that_are_recorded_together_are_all_kept() {
+    let (session, act) = (session(), act(1));
+    let mut write = session.write(&act);
+    for id in ["c-1", "c-2", "c-3"].map(str::to_owned) {
+        let value = Value::from([("reason", "x".repeat(30 << 20).into())]);
+        let (kind, at, origin) = (Kind::Command, act.now, FactOrigin::Recorded);
+        write = write.fact(Fact { kind, id, at, origin, place: 0, recorded_at: at, value });
+    }
+    write.commit().unwrap();
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let kept = state.facts_of(Kind::Command).unwrap().into_iter().map(|known| known.fact.id);
+    assert_eq!(kept.collect::<Vec<_>>(), ["c-1", "c-2", "c-3"]);
+}
+
 #[test]
 fn debug_output_leaves_out_the_claims() {
     let folder = tempfile::tempdir().unwrap();
