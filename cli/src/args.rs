@@ -65,7 +65,7 @@ pub struct GlobalArgs {
     pub no_redact: bool,
 
     /// Text: secrets that contain it are stored; 'kind:NAME' for all of a kind
-    #[arg(long, global = true, hide_short_help = true, value_name = "TEXT")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "TEXT", value_parser = value::allowed_secret)]
     pub redact_allow: Vec<String>,
 
     /// Print results, warnings and errors only

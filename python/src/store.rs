@@ -12,6 +12,7 @@ use crate::watch::{detached, watched};
 use forge_store::admin::{SealStatus, VerifyDepth, VerifyOutcome};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::SessionKind;
+use forge_store::redact::unknown_kind;
 use forge_store::store::BundleRange;
 use forge_store::{Options, Redactor, SearchQuery, Timestamp, WriteContext};
 use pyo3::prelude::*;
@@ -547,6 +548,11 @@ fn options(py: Python<'_>, redact: bool, allow: &[String], lock_timeout: f64) ->
         let what = format!("lock_timeout={lock_timeout} is not a valid time");
         invalid(py, &what, "give seconds, at least 0")
     })?;
+    if let Some(kind) = allow.iter().find_map(|entry| unknown_kind(entry)) {
+        let what = format!("there is no kind of secrets '{kind}'");
+        let next = "'forge redact --list' shows the kind of each secret in a text";
+        return Err(invalid(py, &what, next));
+    }
     let redactor = redact.then(|| Arc::new(Redactor::new().allow(allow)));
     Ok(Options::default().lock_timeout(timeout).redaction(redactor))
 }

@@ -87,6 +87,12 @@ def test_a_text_in_place_of_a_list_is_refused(store: Store, session: Session) ->
     assert not session.log() and memory.get("theme")
 
 
+def test_an_allowed_kind_of_secrets_must_exist() -> None:
+    forge_store.in_memory(allow=["kind:jwt", "a part of one"]).close()
+    with pytest.raises(forge_store.Invalid, match="no kind of secrets 'typo'; 'forge redact --list'"):
+        forge_store.in_memory(allow=["kind:typo"])
+
+
 def test_a_store_that_is_no_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "FORMAT").write_text("something else\n")
     with pytest.raises(forge_store.ForgeError) as refused:

@@ -44,7 +44,7 @@ pub(crate) use known_secrets::{TextDifference, TextMasker, TextPieces};
 pub(crate) use scan::{ScanFindings, scan};
 pub(crate) use secret_detector::SecretCollector;
 pub use secret_detector::SecretDetector;
-pub use token_rule::{TokenRule, kinds, rules};
+pub use token_rule::{TokenRule, kinds, rules, unknown_kind};
 
 use std::borrow::Cow;
 use std::ops::Range;

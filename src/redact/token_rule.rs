@@ -114,6 +114,14 @@ pub fn kinds() -> Vec<(&'static str, String)> {
     kinds
 }
 
+/// Returns the kind that an entry of [`Redactor::allow`](super::Redactor::allow) names, if there is
+/// no such kind.
+#[must_use]
+pub fn unknown_kind(entry: &str) -> Option<&str> {
+    let kind = entry.trim().strip_prefix("kind:")?;
+    kinds().iter().all(|(known, _)| *known != kind).then_some(kind)
+}
+
 impl TokenRule {
     /// Returns the token that begins at an offset of a text.
     pub(super) fn find(

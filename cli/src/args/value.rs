@@ -6,12 +6,16 @@ use forge_store::model::claim::VocabularyWord;
 use forge_store::model::text::has_hidden;
 use forge_store::model::time_grammar;
 use forge_store::model::{Kind, SessionKind, Value};
+use forge_store::redact::unknown_kind;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 /// The maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 200;
+
+/// How to find the name of a kind of secrets.
+pub const SECRET_KINDS_HINT: &str = "'forge redact --list' shows the kind of each secret in a text";
 
 /// A name that a person gives: of a session, a branch, a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +69,14 @@ pub fn one_tag(text: &str) -> Result<String, String> {
         return Err("a list takes one tag".into());
     }
     Ok(tag.0)
+}
+
+/// Parses a secret that is let through: a part of it, or `kind:NAME`.
+pub fn allowed_secret(text: &str) -> Result<String, String> {
+    match unknown_kind(text) {
+        Some(kind) => Err(format!("there is no kind of secrets '{kind}': {SECRET_KINDS_HINT}")),
+        None => Ok(text.to_owned()),
+    }
 }
 
 /// An entity as typed: its id or a prefix of its id, optionally after `KIND:`.

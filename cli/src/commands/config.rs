@@ -1,5 +1,6 @@
 //! `forge config`.
 
+use crate::args::value::SECRET_KINDS_HINT;
 use crate::config::key::REDACT_ALLOW;
 use crate::config::{Config, ConfigLayer, ProjectPermission, SettingKey, edit, trust};
 use crate::context::Context;
@@ -10,6 +11,7 @@ use crate::report::config::{
 };
 use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::{redact, refuse_secret};
+use forge_store::redact::unknown_kind;
 use std::path::PathBuf;
 
 /// Read and change settings.
@@ -113,6 +115,9 @@ impl Verb for ConfigSetArgs {
                 "the value holds a whole secret, and the file is read by others",
             )
             .hinted("a part of it lets it through too: its last 8 characters"));
+        } else if let Some(kind) = self.value.split_whitespace().find_map(unknown_kind) {
+            return Err(CommandError::invalid(format!("there is no kind of secrets '{kind}'"))
+                .hinted(SECRET_KINDS_HINT));
         }
         let layer = layer_to_change(self.user);
         if layer == ConfigLayer::Project && key.in_project == ProjectPermission::Never {

@@ -53,6 +53,22 @@ fn secrets_are_removed_unless_they_are_allowed() {
     assert!(state_contains(&place, &slack.secret));
 }
 
+/// A name that is not a kind let nothing through, and said nothing.
+#[test]
+fn a_kind_of_secrets_that_does_not_exist_is_refused() {
+    let place = Environment::new();
+    place.forge(["init"]).success();
+    for arguments in [
+        ["note", "add", "x", "--redact-allow", "kind:typo"],
+        ["config", "set", "redact.allow", "other kind:typo", "--quiet"],
+    ] {
+        let refused = place.forge(arguments);
+        assert_eq!(refused.code, 2, "{refused}");
+        assert!(refused.stderr.contains("there is no kind of secrets 'typo'"), "{refused}");
+        assert!(refused.stderr.contains("'forge redact --list' shows the kind"), "{refused}");
+    }
+}
+
 fn line(number: u64, text: &str) -> String {
     let line = serde_json::json!({
         "type": "user", "uuid": format!("u{number}"), "sessionId": "s-1",
