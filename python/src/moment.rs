@@ -110,8 +110,15 @@ impl SessionMoment {
     ) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let state = session.state(point)?;
+            let kinds = kinds_of(kinds, Kind::facts())?;
+            if let Some(kind) = kinds.iter().find(|kind| kind.is_claim()) {
+                return Err(Error::invalid(format!(
+                    "'{kind}' is a kind of claims, not of facts: read the claims of a moment with \
+                    'state'"
+                )));
+            }
             let mut facts = Vec::new();
-            for kind in kinds_of(kinds, Kind::facts())? {
+            for kind in kinds {
                 facts.extend(state.facts_of(kind)?);
             }
             facts.sort_by_key(|known| (known.fact.at, known.fact.place));

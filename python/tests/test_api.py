@@ -121,6 +121,8 @@ def test_facts_are_recorded_with_their_own_time(session: Session) -> None:
     assert len(cut.fields["output"]) < 10_000
     assert session.head.facts("measurement")[0].fields["value"] == 1.8
     assert len(session.head.facts()) == 4
+    with pytest.raises(forge_store.Invalid, match="'note' is a kind of claims.*; read the claims"):
+        session.head.facts("command", "note")
 
 
 def test_a_claim_is_no_fact_and_a_naive_time_is_refused(session: Session) -> None:
