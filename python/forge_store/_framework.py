@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _forge
 from ._closing import Closing
-from ._store import Store, in_memory
+from ._store import Store, in_memory, native_of
 from ._store import open as open_store
 from ._values import refusal
 from .memory import Item, Memory
@@ -135,6 +135,8 @@ class Adapter(Closing, Generic[M]):
 
     def _forge_use(self, kind: type[M], store: Store | None) -> None:
         self._forge_owned = store is None
+        if store is not None:
+            native_of(store)
         self._forge = kind(in_memory(redact=False) if store is None else store)
 
     @classmethod

@@ -96,8 +96,8 @@ class Store:
         """The debugging session with this name, which is created if there is none.
 
         With ``create=False`` a name, an id, the beginning of an id or an agent's own id finds a
-        session, also one of another kind such as a thread, or raises ``NotFound``. Without a name it is the current session, which the
-        command ``forge`` uses too.
+        session, also one of another kind such as a thread, or raises ``NotFound``. Without a name
+        it is the current session, which the command ``forge`` uses too.
         """
         return Session(self, self._native.session(name, create))
 
@@ -235,6 +235,14 @@ def in_memory(
     """Makes a store in memory, for tests and temporary work. It ends with its process."""
     allow = listed("allow", allow)
     return Store(_forge.Store.in_memory(redact=redact, allow=allow, checkpoints=checkpoints))
+
+
+def native_of(store: Store) -> _forge.Store:
+    """The native object of an argument. Refuses what is no store, such as the path of one."""
+    if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
+        what = f"the store is of type {type(store).__name__}"
+        raise TypeError(f"{what}: give a Store, such as forge_store.open(...) returns")
+    return store.native
 
 
 @atexit.register

@@ -20,7 +20,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Mapping, cast
 
 from . import _forge
-from ._store import Store
+from ._store import Store, native_of
 from ._values import refusal
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ForgeSessionStore:
     """
 
     def __init__(self, store: Store) -> None:
-        self._native = _forge.Mirror(store.native)
+        self._native = _forge.Mirror(native_of(store))
         self._waiting: deque[tuple[_Key, list[str], Future[None]]] = deque()
         self._lock = Lock()
 

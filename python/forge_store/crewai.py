@@ -52,8 +52,8 @@ class ForgeFlowPersistence(FlowPersistence, Adapter["_Flows"]):
         if opens:
             store = open_store(path, create=True, redact=False)
         super().__init__(**options)
-        self.path = store.path if store is not None else None
         self._forge_use(_Flows, store)
+        self.path = self.store.path
         self._forge_owned = self._forge_owned or opens
 
     def init_db(self) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Iterable, Mapping
 
 from . import _forge
 from ._session import MomentLike, Session
-from ._store import Store
+from ._store import Store, native_of
 from ._values import listed
 
 
@@ -55,7 +55,7 @@ class Memory:
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
-        self._native = _forge.Memory(store.native, name)
+        self._native = _forge.Memory(native_of(store), name)
 
     @property
     def session(self) -> Session | None:
@@ -112,7 +112,7 @@ class Memory:
     @staticmethod
     def names(store: Store, prefix: str = "") -> list[str]:
         """The names of the memories of a store."""
-        return _forge.Memory.names(store.native, prefix)
+        return _forge.Memory.names(native_of(store), prefix)
 
     def _moment(self, at: MomentLike) -> _forge.Moment | None:
         session = None if at is None else self.session

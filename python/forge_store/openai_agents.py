@@ -16,7 +16,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _forge
-from ._store import Store
+from ._store import Store, native_of
 from ._values import refusal
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ForgeSession:
     ) -> None:
         self.session_id = session_id
         self.session_settings = session_settings
-        self._native = _forge.Thread(store.native, session_id)
+        self._native = _forge.Thread(native_of(store), session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The items in their order; with ``limit`` only that many of the latest. Without it, the

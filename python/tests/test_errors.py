@@ -8,8 +8,12 @@ from typing import Any, Callable
 import forge_store
 import pytest
 from forge_store import Session, Store
+from forge_store.adk import ForgeSessionService
+from forge_store.claude import ForgeSessionStore
+from forge_store.langgraph import ForgeSaver, ForgeStore
 from forge_store.memory import Memory
-from forge_store.systems import Run
+from forge_store.openai_agents import ForgeSession
+from forge_store.systems import Program, Progress, Run, Thread
 
 
 def test_the_tree_mirrors_the_kinds_of_errors() -> None:
@@ -85,6 +89,29 @@ def test_a_text_in_place_of_a_list_is_refused(store: Store, session: Session) ->
         with pytest.raises(TypeError, match=f"{name} is a list, and not one text"):
             call()
     assert not session.log() and memory.get("theme")
+
+
+def test_a_path_in_place_of_a_store_is_refused(path: Path) -> None:
+    """`'str' object has no attribute 'native'` did not say what to do, and the saver raised it only
+    at its first use."""
+    given: Any = path
+    calls: list[Callable[[], object]] = [
+        lambda: Run(given, "r"),
+        lambda: Run.import_rows(given, []),
+        lambda: Progress(given, "r", "e"),
+        lambda: Program(given, "p"),
+        lambda: Thread(given, "t"),
+        lambda: Memory(given, "m"),
+        lambda: Memory.names(given),
+        lambda: ForgeSaver(given),
+        lambda: ForgeStore(given),
+        lambda: ForgeSession("s", given),
+        lambda: ForgeSessionStore(given),
+        lambda: ForgeSessionService(given),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"of type \w*Path: give a Store, such as forge_store.open"):
+            call()
 
 
 def test_an_allowed_kind_of_secrets_must_exist() -> None:

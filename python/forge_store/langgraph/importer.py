@@ -143,8 +143,8 @@ def import_threads(source: ThreadSource, store: Store | Shards) -> Imported:
     What is already in the store is not changed, so a second import saves only what is new, and
     continues an interrupted one.
     """
-    done, before = Imported(bytes_there=source.bytes), _size(store)
     target = ForgeSaver(store, serde=_CarryingSerializer())
+    done, before = Imported(bytes_there=source.bytes), _size(store)
     for (thread,) in source.query("SELECT DISTINCT thread_id FROM checkpoints ORDER BY 1"):
         graphs = target._graphs_of(thread)
         is_new = not graphs.find(thread)

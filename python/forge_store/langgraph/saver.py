@@ -36,6 +36,7 @@ from .. import Conflict, Invalid, Shards, Store, in_memory
 from .. import open as open_store
 from .._closing import Closing
 from .._forge import Graphs
+from .._store import native_of
 from .._values import listed, refusal
 from . import lease
 
@@ -78,6 +79,8 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         super().__init__(serde=serde)
         if on_fork not in ("branch", "raise"):
             raise ValueError(f"on_fork={on_fork!r} is unknown: use 'branch' or 'raise'")
+        if store is not None and not isinstance(store, Shards):
+            native_of(store)
         self._owned = store is None
         self._place = in_memory(redact=False) if store is None else store
         self.on_fork = on_fork

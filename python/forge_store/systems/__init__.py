@@ -17,7 +17,7 @@ from datetime import tzinfo
 from typing import Any, Callable, Iterable, Mapping
 
 from .. import _forge
-from .._store import Store
+from .._store import Store, native_of
 from .._values import listed, refusal
 from .importer import ImportedRows, PassedOver, import_progress_rows, import_run_rows
 
@@ -31,7 +31,7 @@ class Run:
     """
 
     def __init__(self, store: Store, key: str) -> None:
-        self._native = _forge.Run(store.native, key)
+        self._native = _forge.Run(native_of(store), key)
 
     def start(self, input: Any = None) -> None:
         """Starts the run, or continues one that had ended. An input that is a list of objects with
@@ -111,7 +111,7 @@ class Progress:
     """
 
     def __init__(self, store: Store, review: str, execution: str) -> None:
-        self._native = _forge.Progress(store.native, review, execution)
+        self._native = _forge.Progress(native_of(store), review, execution)
 
     def upsert(self, document: dict[str, Any], *, stage: str | None = None) -> None:
         """Replaces the document; a malformed one is refused."""
@@ -153,7 +153,7 @@ class Program:
     session."""
 
     def __init__(self, store: Store, name: str) -> None:
-        self._native = _forge.Program(store.native, name)
+        self._native = _forge.Program(native_of(store), name)
 
     def save_checkpoint(self, agents: Mapping[str, str], message: str | None = None) -> None:
         """Records where these agents are, each as a moment of its session. Other agents keep theirs."""
@@ -181,7 +181,7 @@ class Thread:
     """
 
     def __init__(self, store: Store, name: str) -> None:
-        self._native = _forge.Thread(store.native, name)
+        self._native = _forge.Thread(native_of(store), name)
 
     def append(self, *messages: Mapping[str, Any]) -> int:
         """Appends messages, all or none; returns how many there are now."""

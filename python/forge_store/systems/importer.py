@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from .. import _forge
 from .._import_source import postgres_connection
-from .._store import Store
+from .._store import Store, native_of
 from .._values import refusal
 
 RUN_TABLE = "posting_state_checkpoints"
@@ -110,7 +110,7 @@ def import_run_rows(
     """See `Run.import_rows`."""
 
     def write(row: _RunRow) -> str:
-        return _forge.Run(store.native, row.run).import_row(
+        return _forge.Run(native_of(store), row.run).import_row(
             row.number,
             row.time,
             (row.item, row.step),
@@ -135,7 +135,7 @@ def import_progress_rows(
     """See `Progress.import_rows`."""
 
     def write(row: _ProgressRow) -> str:
-        progress = _forge.Progress(store.native, row.review, row.execution)
+        progress = _forge.Progress(native_of(store), row.review, row.execution)
         return progress.import_row(row.time, row.document)
 
     return _import(store, rows, "id", (_progress_row, write), time_zone, report)
@@ -152,7 +152,7 @@ def _import(
     read, write = steps
     done = ImportedRows()
     # This raises an error if the store is closed.
-    store.native.sync()
+    native_of(store).sync()
     try:
         for place, given in enumerate(rows, 1):
             row = _named(given)
