@@ -106,7 +106,13 @@ impl Session {
         id: Option<&str>,
     ) -> PyResult<PlainValue> {
         let fields = fields_from(fields)?;
-        self.verb(py, &format!("{kind} add"), |writer| writer.add(kind_of(kind)?, id, fields))
+        self.verb(py, &format!("{kind} add"), |writer| {
+            let kind = kind_of(kind)?;
+            if !kind.is_claim() {
+                return Err(Error::invalid(format!("a {kind} is a fact: use session.record")));
+            }
+            writer.add(kind, id, fields)
+        })
     }
 
     fn update(&self, py: Python<'_>, id: &str, fields: &Bound<'_, PyDict>) -> PyResult<PlainValue> {

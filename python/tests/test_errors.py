@@ -33,6 +33,10 @@ def test_messages_say_what_to_do_next(store: Store, session: Session) -> None:
     assert "; " in str(missing.value) and missing.value.hint
     with pytest.raises(forge_store.Invalid, match="another id"):
         session.note("again", id="N1")
+    with pytest.raises(forge_store.Invalid, match="a command is a fact; use session.record"):
+        session.add("command", command="make")
+    with pytest.raises(forge_store.Invalid, match="a note is a claim; use session.add"):
+        session.record("note", description="x")
     with pytest.raises(forge_store.Invalid, match="is 2.0; use a number from 0 to 1$") as wrong:
         session.hypothesis("h", confidence=2.0)
     assert wrong.value.hint == "use a number from 0 to 1"
