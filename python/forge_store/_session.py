@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float], Any]
 
+#: The kinds of claims that have a description.
+_DESCRIBED = frozenset(("hypothesis", "evidence", "belief", "gap", "note"))
+
 
 class Moment:
     """A moment of a session: everything that was known then can be read.
@@ -299,8 +302,8 @@ class Session:
 
     def add(self, kind: str, id: str | None = None, /, **fields: Any) -> Written:
         """Adds a claim of any kind with these fields, under this id or the next free one."""
-        if "description" in fields:
-            _refuse_empty("description", fields["description"])
+        if kind in _DESCRIBED:
+            _refuse_empty("description", fields.get("description"))
         return written_of(self._native.add(kind, fields, id))
 
     def update(self, id: IdLike, /, **fields: Any) -> Written:
@@ -312,14 +315,20 @@ class Session:
         >>> session.head.claim(note).description
         'seen twice'
         """
+        if "description" in fields:
+            _refuse_empty("description", fields["description"])
         return written_of(self._native.update(id_of(id), fields))
 
     def confirm(self, id: IdLike, reason: str | None = None) -> Written:
         """Confirms a hypothesis."""
+        if reason is not None:
+            _refuse_empty("reason", reason)
         return written_of(self._native.settle(id_of(id), True, reason))
 
     def reject(self, id: IdLike, reason: str | None = None) -> Written:
         """Rejects a hypothesis and its parts; beliefs that rest on it are then in doubt."""
+        if reason is not None:
+            _refuse_empty("reason", reason)
         return written_of(self._native.settle(id_of(id), False, reason))
 
     def fill(self, id: IdLike, resolution: str) -> Written:
@@ -378,6 +387,7 @@ class Session:
         **fields: Any,
     ) -> Written:
         """Records a test, build or check: passed, failed, error, timed_out, skipped or unknown."""
+        _refuse_empty("name", name)
         return self.record("verification", at=at, name=name, status=status, output=output, **fields)
 
     def measurement(
@@ -390,6 +400,7 @@ class Session:
         at: datetime | None = None,
     ) -> Written:
         """Records a named value."""
+        _refuse_empty("name", name)
         return self.record(
             "measurement", at=at, name=name, value=value, unit=unit, source=source
         )

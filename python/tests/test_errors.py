@@ -60,10 +60,20 @@ def test_messages_say_what_to_do_next(store: Store, session: Session) -> None:
     for empty in ("", " \n", nothing):
         with pytest.raises(forge_store.Invalid, match="the description is empty; give a text"):
             session.hypothesis(empty)
+        with pytest.raises(forge_store.Invalid, match="the description is empty"):
+            session.update("N1", description=empty)
+        with pytest.raises(forge_store.Invalid, match="the name is empty"):
+            session.verification(empty, "passed")
+        with pytest.raises(forge_store.Invalid, match="the name is empty"):
+            session.measurement(empty, 5)
         with pytest.raises(forge_store.Invalid, match="the resolution is empty"):
             session.fill("G1", empty)
         with pytest.raises(forge_store.Invalid, match="the message is empty"):
             session.checkpoint(empty)
+    with pytest.raises(forge_store.Invalid, match="the description is empty"):
+        session.add("gap", criticality="high")
+    with pytest.raises(forge_store.Invalid, match="the reason is empty"):
+        session.confirm("H1", "")
     with pytest.raises(forge_store.NotFound, match="the last thing done was not an undo; session"):
         session.redo()
     with pytest.raises(forge_store.NotFound, match="there is nothing to undo; session.operations"):
