@@ -38,6 +38,19 @@ def test_claims_change_by_their_rules(session: Session) -> None:
     assert [one.id for one in session.why(rests).rests_on] == [belief.id]
 
 
+def test_an_update_keeps_the_rules_of_the_command(session: Session) -> None:
+    cause, gap = session.hypothesis("h"), session.gap("which one?")
+    with pytest.raises(forge_store.Invalid, match="the gap G1 is open and .*; use session.fill"):
+        session.update(gap, resolution="this one")
+    session.update(gap, status="obsolete", resolution="nothing depends on it")
+    session.update(gap, resolution="nothing depends on it now")
+    session.confirm(cause, "it fails every time")
+    session.update(cause, description="the first")
+    assert session.head.claim(cause).fields["reason"] == "it fails every time"
+    session.update(cause, status="active")
+    assert "reason" not in session.head.claim(cause).fields
+
+
 def test_a_new_belief_does_not_rest_on_itself(session: Session) -> None:
     # The next free id is B1.
     for id, ground in (("mine", "mine"), (None, "B1")):
