@@ -132,7 +132,7 @@ class Store:
         >>> store.search("lease").hits[0].id
         'N1'
         """
-        ids = None if sessions is None else [one.id for one in listed("sessions", sessions)]
+        ids = _ids_of(sessions)
         kinds = listed("kinds", kinds)
         page = self._native.search(words, ids, kinds, since, until, limit, cursor)
         hits = tuple(SearchHit(**hit) for hit in page["hits"])
@@ -165,7 +165,7 @@ class Store:
         ``progress`` is called with the bytes written so far; after an exception from it, or
         Ctrl-C, no file is left.
         """
-        ids = None if sessions is None else [one.id for one in listed("sessions", sessions)]
+        ids = _ids_of(sessions)
         return int(self._native.export_bundle(to, ids, progress)["bytes"])
 
     def import_bundle(
@@ -235,6 +235,16 @@ def in_memory(
     """Makes a store in memory, for tests and temporary work. It ends with its process."""
     allow = listed("allow", allow)
     return Store(_forge.Store.in_memory(redact=redact, allow=allow, checkpoints=checkpoints))
+
+
+def _ids_of(sessions: Iterable[Session] | None) -> list[str] | None:
+    if sessions is None:
+        return None
+    given = listed("sessions", sessions)
+    for one in given:
+        if not isinstance(one, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{one!r} is no session: give what store.session(...) returns")
+    return [one.id for one in given]
 
 
 def native_of(store: Store) -> _forge.Store:

@@ -519,6 +519,8 @@ def refusal(kind: type[_forge.ForgeError], what: str, next: str) -> _forge.Forge
 def id_of(known: IdLike) -> str:
     if isinstance(known, str):
         return known
+    if not isinstance(known, (Written, Claim)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"{known!r} is no claim: give its id, or what added it")
     if known.id is None:
         raise refusal(_forge.Invalid, "this write made no claim, so it has no id", "name the claim")
     return known.id

@@ -105,6 +105,17 @@ def test_a_text_in_place_of_a_list_is_refused(store: Store, session: Session) ->
     assert not session.log() and memory.get("theme")
 
 
+def test_what_is_no_claim_or_session_is_refused(store: Store, session: Session) -> None:
+    nothing: Any = None
+    names: Any = ["bug-42"]
+    with pytest.raises(TypeError, match="None is no claim: give its id, or what added it"):
+        session.evidence("e", nothing, 0.5)
+    with pytest.raises(TypeError, match="'bug-42' is no session: give what store.session"):
+        store.search("lease", sessions=names)
+    with pytest.raises(TypeError, match="'bug-42' is no session"):
+        store.export_bundle("all.bundle", sessions=names)
+
+
 def test_a_path_in_place_of_a_store_is_refused(path: Path) -> None:
     """`'str' object has no attribute 'native'` did not say what to do, and the saver raised it only
     at its first use."""
