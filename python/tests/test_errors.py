@@ -110,6 +110,8 @@ def test_what_is_no_claim_or_session_is_refused(store: Store, session: Session) 
     names: Any = ["bug-42"]
     with pytest.raises(TypeError, match="None is no claim: give its id, or what added it"):
         session.evidence("e", nothing, 0.5)
+    with pytest.raises(TypeError, match="None is no name of an item or a step"):
+        Run(store, "run-1").save_checkpoint(nothing, "summary", "Three paragraphs.")
     with pytest.raises(TypeError, match="'bug-42' is no session: give what store.session"):
         store.search("lease", sessions=names)
     with pytest.raises(TypeError, match="'bug-42' is no session"):

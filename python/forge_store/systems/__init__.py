@@ -24,6 +24,13 @@ from .importer import ImportedRows, PassedOver, import_progress_rows, import_run
 __all__ = ["ImportedRows", "PassedOver", "Program", "Progress", "Run", "Thread"]
 
 
+def _name(known: str | int) -> str:
+    """The name of an item or a step, which a number can be. ``None`` would be the name 'None'."""
+    if known is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise TypeError("None is no name of an item or a step: give a text or a number")
+    return str(known)
+
+
 class Run:
     """A workflow run: many items, each taken through steps, with the output of every step.
 
@@ -53,26 +60,26 @@ class Run:
         """Records that a step of an item is finished, and what the item does next (``terminal``:
         nothing). Repeating it changes nothing."""
         after = None if next is None else str(next)
-        self._native.record(str(item), str(step), output, after, terminal, order, name, data)
+        self._native.record(_name(item), _name(step), output, after, terminal, order, name, data)
 
     def get_conversation_output(self, item: str | int, step: str | int) -> str:
         """The output of a step of an item; raises ``NotFound`` if it is not finished."""
-        return self._native.output(str(item), str(step))
+        return self._native.output(_name(item), _name(step))
 
     def get_multiple_outputs(
         self, item: str | int, steps: Iterable[str | int]
     ) -> dict[str, str | None]:
         """The outputs of several steps, ``None`` for one that is not finished."""
-        names = [str(step) for step in listed("steps", steps)]
-        return dict(zip(names, self._native.outputs(str(item), names)))
+        names = [_name(step) for step in listed("steps", steps)]
+        return dict(zip(names, self._native.outputs(_name(item), names)))
 
     def get_all_outputs(self, item: str | int) -> dict[str, str]:
         """All outputs of an item by step, in the order of completion."""
-        return dict(self._native.load(str(item))["outputs"])
+        return dict(self._native.load(_name(item))["outputs"])
 
     def checkpoint_exists(self, item: str | int, step: str | int) -> bool:
         """Whether a step of an item is finished, so that it must not be done again."""
-        return self._native.exists(str(item), str(step))
+        return self._native.exists(_name(item), _name(step))
 
     def resume_from_checkpoints(self) -> list[dict[str, Any]]:
         """The items that have steps left, each with its position, data and all its outputs."""
