@@ -45,6 +45,9 @@ pub(crate) fn store_folder(
         env::var_os("FORGE_STORE").filter(|value| !value.is_empty()).map(PathBuf::from)
     });
     if let Some(path) = named {
+        if path.as_os_str().is_empty() {
+            return Err(PlaceError::Refused("the path is empty".to_owned(), "name a folder"));
+        }
         let inside = path.join(STORE_FOLDER);
         let path = if inside.is_dir() { inward(inside)? } else { path };
         if path.is_file() {

@@ -496,6 +496,9 @@ impl OpenArguments {
     /// # Errors
     /// If a keyword is not valid.
     pub(crate) fn options(&self, py: Python<'_>) -> PyResult<Options> {
+        if self.encrypted && self.sealed == Some(false) {
+            return Err(invalid(py, "an encrypted store is sealed too", "leave out sealed=False"));
+        }
         let options = options(py, self.redact, &self.allow, self.lock_timeout)?;
         Ok(options.read_only(self.read_only).encrypted(self.encrypted))
     }

@@ -386,6 +386,8 @@ def test_a_file_in_the_place_of_a_store_is_refused(
         forge_store.open()
     with pytest.raises(forge_store.Invalid, match="not a directory; a store is a directory"):
         forge_store.open(home / "project/.forge", create=True)
+    with pytest.raises(forge_store.Invalid, match="the path is empty; name a folder"):
+        forge_store.open("", create=True)
     (home / "project/.forge").unlink()
     with forge_store.open() as store:
         assert store.path == str(home / ".forge")
@@ -409,6 +411,8 @@ def test_a_store_without_the_protection_that_is_asked_for_is_refused(path: Path)
         forge_store.open(path, create=True, encrypted=True)
     with pytest.raises(forge_store.Invalid, match="not sealed; open it without sealed=True"):
         forge_store.open(path, sealed=True)
+    with pytest.raises(forge_store.Invalid, match="is sealed too; leave out sealed=False"):
+        forge_store.open(path, create=True, encrypted=True, sealed=False)
     with forge_store.open(path, create=True, sealed=False) as store:
         assert store.seals == "unsealed"
 
