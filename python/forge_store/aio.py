@@ -18,7 +18,7 @@ Properties that read the store (``head``, ``state``, ``info``, ...) are methods 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Callable
+from typing import Any, Callable, cast
 
 import forge_store
 
@@ -77,4 +77,6 @@ def _wrap(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in cast("list[Any]", value)]
     return value.sync if isinstance(value, Async) else value

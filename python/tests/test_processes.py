@@ -243,6 +243,7 @@ def test_asyncio_goes_on_meanwhile(path: Path) -> None:
             moment = await session.head()
             state = await moment.state()
             difference = await session.diff(moment)
+            assert (await store.search("note", sessions=[session])).total == 20
             with pytest.raises(forge_store.NotFound):
                 await session.update("H9", description="x")
             with pytest.raises(AttributeError):
