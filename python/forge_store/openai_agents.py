@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _forge
 from ._store import Store, native_of
-from ._values import refusal
+from ._values import listed, refusal
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem
@@ -58,7 +58,7 @@ class ForgeSession:
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Adds items, all or none; it returns when they are durable."""
-        texts = [_text(item) for item in items]
+        texts = [_text(item) for item in listed("items", items)]
         if texts:
             await asyncio.to_thread(self._native.append, texts, True)
 

@@ -94,6 +94,9 @@ def test_what_is_no_json_is_refused_and_nothing_is_added(store: forge_store.Stor
         items: list[Any] = [{"role": "user", "content": "good"}, {"role": "user", "content": bad}]
         with pytest.raises(forge_store.Invalid, match="json.dumps"):
             asyncio.run(session.add_items(items))
+    text: Any = "hello"
+    with pytest.raises(TypeError, match="items is a list, and not one text"):
+        asyncio.run(session.add_items(text))
     assert asyncio.run(session.get_items()) == []
 
 
