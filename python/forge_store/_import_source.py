@@ -55,7 +55,8 @@ def postgres_connection(address: str, *, autocommit: bool = False) -> Generator[
     try:
         connection: Any = psycopg.connect(address, autocommit=autocommit, row_factory=dict_row)
     except psycopg.Error as error:
-        what = f"the database cannot be reached: {error}"
+        # The message of the driver has several lines.
+        what = f"the database cannot be reached: {' '.join(str(error).split())}"
         raise refusal(_forge.Unavailable, what, "check the address and the rights") from error
     with closing(connection):
         yield connection

@@ -119,6 +119,13 @@ fn an_import_without_the_python_package_says_how_to_install_it() {
     let failed = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]);
     assert_ne!(failed.code, 0);
     assert!(failed.stderr.contains("pip install ./python langgraph"), "{failed}");
+    // The package is there, and LangGraph is not.
+    let extra = "ImportError: this needs the extra 'langgraph' (No module named 'langgraph'); \
+                 install it with: pip install 'forge-store[langgraph]'";
+    interpreter(&environment, &format!("echo \"{extra}\" >&2; exit 1"));
+    let failed = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]);
+    assert!(failed.stderr.contains("the import needs: no module 'langgraph'\n"), "{failed}");
+    assert!(!failed.stderr.contains("forge-store["), "{failed}");
     let environment = environment.with("FORGE_PYTHON", "/nowhere/python");
     let failed = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]);
     assert!(failed.stderr.contains("there is no interpreter '/nowhere/python'"), "{failed}");

@@ -63,8 +63,10 @@ impl Verb for LangGraphImport {
         if let Some(own) = last_line.strip_prefix("error: ") {
             return Err(CommandError::invalid(own));
         }
-        if last_line.contains("No module named") || last_line.contains("ModuleNotFoundError") {
-            let what = format!("'{interpreter}' lacks what the import needs: {last_line}");
+        if let Some((_, missing)) = last_line.split_once("No module named ") {
+            // What follows is advice for programs that use the package.
+            let missing = missing.split([')', ';']).next().unwrap_or(missing);
+            let what = format!("'{interpreter}' lacks what the import needs: no module {missing}");
             return Err(CommandError::not_found(what).hinted(INSTALL_HINT));
         }
         if last_line.is_empty() {
