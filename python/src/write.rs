@@ -104,7 +104,7 @@ impl<'a> VerbWriter<'a> {
             && let Some(path) = self.session.parent_cycle(&key.id, parent)?
         {
             return Err(Error::invalid(format!(
-                "a cycle of parents: {}; name another parent",
+                "a cycle of parents, {}: name another parent",
                 path.join(" -> ")
             )));
         }

@@ -132,7 +132,7 @@ fn beliefs_can_depend_on_and_contradict_other_beliefs() {
     assert_eq!(shown["schema"], "forge.dependency.show/1");
     assert_snapshot!(environment.forge(["belief", "depend", "B3", "B1"]), @r"
     [stderr]
-    error: a dependency cycle: B3 -> B1 -> B2 -> B3; leave one of these out
+    error: a dependency cycle, B3 -> B1 -> B2 -> B3: leave one of these out
     [exit 2]
     ");
     let json = ["belief", "depend", "B3", "B1", "--type", "supports", "--json"];

@@ -115,7 +115,7 @@ pub enum RuleError {
     )]
     AlreadyExists(Key),
     /// A belief would rest on itself. `->` means "rests on".
-    #[error("a dependency cycle: {}; leave one of these out", .0.join(" -> "))]
+    #[error("a dependency cycle, {}: leave one of these out", .0.join(" -> "))]
     Cycle(Vec<String>),
     /// A belief cannot contradict itself.
     #[error("belief '{}' cannot contradict itself: name two beliefs", .0.escape_debug())]

@@ -261,7 +261,7 @@ fn a_cycle_is_refused_and_named() {
         apply(&mut state, &outcome);
     }
     let error = add_dependency(&state, &link("c", "a", "requires")).unwrap_err();
-    assert_eq!(error.to_string(), "a dependency cycle: c -> a -> b -> c; leave one of these out");
+    assert_eq!(error.to_string(), "a dependency cycle, c -> a -> b -> c: leave one of these out");
     let itself = add_dependency(&state, &link("a", "a", "assumes")).unwrap_err();
     assert_eq!(itself, RuleError::Cycle(vec!["a".to_owned(), "a".to_owned()]));
     assert!(matches!(
