@@ -105,7 +105,8 @@ fn a_damaged_key_is_reported_and_the_store_can_be_read_and_adopted_without_it() 
 #[test]
 fn doctor_reports_writes_in_the_spool_without_a_seal() {
     let environment = sealed_store();
-    without_key(&environment, &["note", "add", "the disk is full"]);
+    let spooled = without_key(&environment, &["note", "add", "the disk is full"]);
+    assert_eq!(spooled.code, 7, "{spooled}");
     let doctor = environment.forge(["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor}");
     let problem = "problem store: left out of what is read: 1 write in the spool without the";
