@@ -124,12 +124,7 @@ impl<'a> VerbWriter<'a> {
         let done = self.rule(|claims| {
             let old = claims.claim(&key).ok_or_else(|| RuleError::NotFound(key.clone()))?;
             let mut fields = old.as_map().cloned().unwrap_or_default();
-            // The reason of an earlier, different status does not apply.
-            let is_other = |status: &Value| fields.get("status") != Some(status);
-            if key.kind == Kind::Hypothesis && changed.get("status").is_some_and(is_other) {
-                fields.remove("reason");
-            }
-            fields.extend(changed.clone());
+            rule::change_fields(key.kind, &mut fields, changed.clone());
             let new = claim::check(key.kind, &Value::Map(fields))?;
             match key.kind {
                 Kind::Evidence => rule::update_evidence(claims, &key.id, &new),

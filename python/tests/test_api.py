@@ -44,6 +44,8 @@ def test_an_update_keeps_the_rules_of_the_command(session: Session) -> None:
         session.update(gap, resolution="this one")
     session.update(gap, status="obsolete", resolution="nothing depends on it")
     session.update(gap, resolution="nothing depends on it now")
+    session.update(gap, status="open")
+    assert "resolution" not in session.head.claim(gap).fields
     session.confirm(cause, "it fails every time")
     session.update(cause, description="the first")
     assert session.head.claim(cause).fields["reason"] == "it fails every time"

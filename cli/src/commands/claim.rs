@@ -9,7 +9,7 @@ use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::SessionNeed;
-use forge_store::model::rule::{RuleError, RuleOutcome};
+use forge_store::model::rule::{self, RuleError, RuleOutcome};
 use forge_store::model::{FieldMap, Value};
 use forge_store::store::{HeadClaims, WriteReport};
 use std::marker::PhantomData;
@@ -42,7 +42,7 @@ pub trait RecordedClaim: ListedKind {
 
     /// Puts changed fields into the fields of a claim.
     fn change(fields: &mut FieldMap, changed: &FieldMap) {
-        fields.extend(changed.clone());
+        rule::change_fields(Self::KIND, fields, changed.clone());
     }
 
     /// Returns the value of a field of ids for a word that is not an id, such as `all`.

@@ -56,14 +56,6 @@ impl RecordedClaim for Gap {
             .hinted(fill))
     }
 
-    fn change(fields: &mut FieldMap, changed: &FieldMap) {
-        // The answer that goes with an earlier, different status does not apply.
-        if changed.get("status").is_some_and(|status| fields.get("status") != Some(status)) {
-            fields.remove("resolution");
-        }
-        fields.extend(changed.clone());
-    }
-
     fn word_for_ids(text: &str) -> Option<Value> {
         match text {
             "all" => Some(true.into()),

@@ -66,12 +66,7 @@ impl RecordedClaim for Hypothesis {
             }
             changed.insert("tags".to_owned(), tags.into());
         }
-        // The reason of an earlier, different status does not apply.
-        let is_other = |status: &Value| fields.get("status") != Some(status);
-        if changed.get("status").is_some_and(is_other) {
-            fields.remove("reason");
-        }
-        fields.extend(changed);
+        rule::change_fields(Kind::Hypothesis, fields, changed);
     }
 }
 

@@ -36,7 +36,7 @@ pub use retraction::{retract_belief, retract_note};
 pub use trigger::trigger_of;
 
 use super::claim::{self, Dependency, InvalidField, InvalidId};
-use super::{AutoTrigger, Key, Kind, Value};
+use super::{AutoTrigger, FieldMap, Key, Kind, Value};
 
 /// The current claims, for a rule to read.
 pub trait ClaimLookup {
@@ -44,6 +44,23 @@ pub trait ClaimLookup {
     fn claim(&self, key: &Key) -> Option<Value>;
     /// Returns all claims of a kind with their ids, in any order.
     fn all(&self, kind: Kind) -> Vec<(String, Value)>;
+}
+
+/// Puts changed fields into the fields of a claim. What explains an earlier, different status does
+/// not apply to the new one: the reason of a hypothesis, and the resolution of a gap.
+pub fn change_fields(kind: Kind, fields: &mut FieldMap, changed: FieldMap) {
+    let explanation = match kind {
+        Kind::Hypothesis => Some("reason"),
+        Kind::Gap => Some("resolution"),
+        _ => None,
+    };
+    let is_other = |status: &Value| fields.get("status") != Some(status);
+    if changed.get("status").is_some_and(is_other)
+        && let Some(explanation) = explanation
+    {
+        fields.remove(explanation);
+    }
+    fields.extend(changed);
 }
 
 /// The consequences of a verb.
