@@ -222,7 +222,8 @@ impl Program {
         let last = session.summary()?.last_sequence;
         match after {
             Some(after) if after > last => Err(Error::invalid(format!(
-                "the last number of the agent '{agent}' is #{last}: #{after} is not there yet"
+                "the last number of the agent '{agent}' is #{last}, and #{after} is not there yet: \
+                use at most #{last}"
             ))),
             after => Ok(after.unwrap_or(last)),
         }
