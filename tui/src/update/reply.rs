@@ -61,7 +61,7 @@ fn failed(
             }
             Some(OverlayPane::Sessions { .. }) => {
                 app.overlays.pop();
-                app.say(TextTone::Bad, format!("{}: {}", failure.message, failure.advice));
+                refused(app, request_number, failure);
             }
             _ => {}
         },
