@@ -29,6 +29,11 @@ impl WrappedLine {
 /// are for a pager.
 const MAX_LINES: usize = 5000;
 
+/// Returns lines without a heading, wrapped as in a sheet.
+pub(crate) fn wrap_lines(lines: Vec<SheetLine>, width: u16) -> Vec<WrappedLine> {
+    wrap_sheet(&TextSheet { sections: vec![section("", lines)], ..TextSheet::default() }, width)
+}
+
 /// Returns the lines of a sheet, wrapped to this many columns. A very long sheet is cut, and a last
 /// line says how much is left out.
 #[must_use]

@@ -16,12 +16,11 @@ mod timeline;
 pub(crate) use chips::chip_places;
 pub(crate) use time::time_at;
 
-use crate::answer::TextSheet;
 use crate::app::{App, AppStage, StatusMessage};
 use crate::effect::MomentTarget;
 use crate::layout::WindowLayout;
 use crate::panes::{InputPurpose, OverlayPane};
-use crate::sheet::{line, section, wrap_sheet};
+use crate::sheet::{line, wrap_lines};
 use crate::story_view::StorySummary;
 use crate::theme::TextTone;
 use canvas::{put, put_lines, put_wrapped};
@@ -334,9 +333,7 @@ fn message(app: &App, status: &StatusMessage, area: Rect, buffer: &mut Buffer) {
         put(buffer, area, &format!(" {}", status.text), app.theme.style(status.tone));
         return;
     }
-    let lines = vec![line(status.tone, 1, status.text.clone())];
-    let sheet = TextSheet { sections: vec![section("", lines)], ..TextSheet::default() };
-    let lines = wrap_sheet(&sheet, area.width);
+    let lines = wrap_lines(vec![line(status.tone, 1, status.text.clone())], area.width);
     let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(area.bottom());
     let area = Rect { y: area.bottom() - rows, height: rows, ..area };
     canvas::clear(buffer, area);

@@ -1,7 +1,6 @@
 //! Writes texts into cells, after making them safe to print.
 
-use crate::answer::TextSheet;
-use crate::sheet::{WrappedLine, line, section, wrap_sheet};
+use crate::sheet::{WrappedLine, line, wrap_lines};
 use crate::theme::{TextTone, Theme};
 use forge_store::model::text::{NewlineMode, sanitise};
 use ratatui::buffer::Buffer;
@@ -103,8 +102,7 @@ pub(super) fn put_lines(
     theme: Theme,
 ) {
     let lines = lines.iter().map(|(tone, text)| line(*tone, 0, text.clone())).collect();
-    let sheet = TextSheet { sections: vec![section("", lines)], ..TextSheet::default() };
-    put_wrapped(buffer, area, &wrap_sheet(&sheet, area.width), 0, theme);
+    put_wrapped(buffer, area, &wrap_lines(lines, area.width), 0, theme);
 }
 
 /// Returns the line of an area at this distance from its top.

@@ -3,12 +3,12 @@
 use super::canvas::{below, end_of, put, put_lines, put_wrapped};
 use super::frame::{self, FrameTitles};
 use super::timeline::highlight;
-use crate::answer::{SheetLine, TextSheet};
+use crate::answer::SheetLine;
 use crate::app::App;
 use crate::help::{help_lines, sign_words};
 use crate::keymap::KeyMode;
 use crate::panes::FindState;
-use crate::sheet::{section, wrap_sheet};
+use crate::sheet::wrap_lines;
 use crate::theme::TextTone;
 use crate::update::searched_text;
 use ratatui::buffer::Buffer;
@@ -75,9 +75,7 @@ fn draw_signs(app: &App, area: Rect, buffer: &mut Buffer) -> Rect {
         [(TextTone::Accent, format!("{sign} ")), (TextTone::Plain, format!("{text}   "))]
     });
     let parts = [(TextTone::Plain, String::new())].into_iter().chain(words).collect();
-    let line = SheetLine { indent: 1, parts };
-    let sheet = TextSheet { sections: vec![section("", vec![line])], ..TextSheet::default() };
-    let lines = wrap_sheet(&sheet, area.width);
+    let lines = wrap_lines(vec![SheetLine { indent: 1, parts }], area.width);
     let rows = u16::try_from(lines.len() + 1).unwrap_or(u16::MAX).min(area.height / 2);
     let above = Rect { height: area.height - rows, ..area };
     let rule = Rect { y: above.bottom(), height: 1, ..area };
