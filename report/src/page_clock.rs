@@ -82,7 +82,7 @@ impl PageZone {
         let (first, last) = (self.at(from), self.at(to));
         let end = last.format("%H:%M");
         if first.date_naive() == last.date_naive() {
-            return format!("{}–{end}", first.format("%-d %b %Y, %H:%M"));
+            return format!("{}–{end}", self.date_and_clock(from));
         }
         format!("{} – {}", first.format("%-d %b %Y %H:%M"), last.format("%-d %b %Y %H:%M"))
     }
