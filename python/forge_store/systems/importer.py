@@ -110,7 +110,7 @@ def import_run_rows(
     """See `Run.import_rows`."""
 
     def write(row: _RunRow) -> str:
-        return _forge.Run(native_of(store), row.run).import_row(
+        return _forge.Run(store.native, row.run).import_row(
             row.number,
             row.time,
             (row.item, row.step),
@@ -135,7 +135,7 @@ def import_progress_rows(
     """See `Progress.import_rows`."""
 
     def write(row: _ProgressRow) -> str:
-        progress = _forge.Progress(native_of(store), row.review, row.execution)
+        progress = _forge.Progress(store.native, row.review, row.execution)
         return progress.import_row(row.time, row.document)
 
     return _import(store, rows, "id", (_progress_row, write), time_zone, report)
@@ -151,7 +151,7 @@ def _import(
 ) -> ImportedRows:
     read, write = steps
     done = ImportedRows()
-    # This raises an error if the store is closed.
+    # This raises an error if it is no store, or a closed one.
     native_of(store).sync()
     try:
         for place, given in enumerate(rows, 1):
