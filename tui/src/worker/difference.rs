@@ -1,7 +1,7 @@
 //! Compares two moments: changes grouped by kind, with line diffs of texts.
 
 use super::point;
-use super::row::{entity_title, one_line};
+use super::row::{entity_title, side};
 use crate::answer::{SheetLine, SheetSection, TextSheet, field_text};
 use crate::app::DisplayZone;
 use crate::effect::MomentTarget;
@@ -127,9 +127,8 @@ fn field(change: &TypedChange, lines: &mut Vec<SheetLine>) {
         [&change.old, &change.new].map(|value| value.as_ref().map(|value| field_text(name, value)));
     let [old, new] = [old, new].map(Option::unwrap_or_default);
     if !old.contains('\n') && !new.contains('\n') && old.len() + new.len() <= 120 {
-        let shown = |text: &str| if text.is_empty() { "none".to_owned() } else { one_line(text) };
-        let text = format!("{name}: {} -> {}", shown(&old), shown(&new));
-        lines.push(line(TextTone::Plain, 6, text));
+        let [old, new] = [&change.old, &change.new].map(|value| side(name, value.as_ref()));
+        lines.push(line(TextTone::Plain, 6, format!("{name}: {old} -> {new}")));
         return;
     }
     lines.push(line(TextTone::Dim, 6, format!("{name}:")));
