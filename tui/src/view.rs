@@ -27,6 +27,7 @@ use canvas::{put, put_lines, put_wrapped};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
 
 /// Maximum number of columns of the title of a session in the title of the terminal.
 const TITLE_COLUMNS: usize = 60;
@@ -151,7 +152,6 @@ pub fn text(app: &App) -> String {
 /// Returns a buffer as plain text, without trailing blanks.
 #[must_use]
 pub fn plain(buffer: &Buffer) -> String {
-    use unicode_width::UnicodeWidthStr;
     let mut text = String::new();
     for y in buffer.area.top()..buffer.area.bottom() {
         let mut line = String::new();
@@ -191,7 +191,6 @@ fn summary_parts(summary: &StorySummary) -> Vec<(TextTone, String)> {
 
 /// Draws the first line: the title of the session, and its status.
 fn header(app: &App, area: Rect, buffer: &mut Buffer) {
-    use unicode_width::UnicodeWidthStr;
     let session = &app.session;
     let theme = app.theme;
     let rest = put(buffer, area, " forge", theme.style(TextTone::Dim));
@@ -293,7 +292,6 @@ fn stage_screen(app: &App, stage: &AppStage, buffer: &mut Buffer) {
 /// Draws the bottom line: an input, a question, a message, or the keys. A problem that needs more
 /// lines covers those above.
 fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
-    use unicode_width::UnicodeWidthStr;
     let theme = app.theme;
     match (app.overlays.last(), &app.status) {
         (Some(OverlayPane::Input { purpose, text }), said) => {
@@ -342,7 +340,6 @@ fn message(app: &App, status: &StatusMessage, area: Rect, buffer: &mut Buffer) {
 
 /// Draws the key hints that fit. The last two, such as the help and quitting, are always drawn.
 fn keys(app: &App, area: Rect, buffer: &mut Buffer) {
-    use unicode_width::UnicodeWidthStr;
     let bindings = app.keymap.bindings_in(app.mode()).filter(|binding| !binding.short.is_empty());
     let hints: Vec<(String, &str)> = bindings
         .filter_map(|binding| Some((binding.keys.first()?.to_string(), binding.short)))
