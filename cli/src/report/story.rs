@@ -129,16 +129,16 @@ impl Report for StoryReport {
             let text = format!("Nothing has happened in the session '{session}' yet.");
             return screen.plain(&text);
         }
+        let rows = self.story.rows();
+        let shown = rows.iter().filter(|row| matches!(row, StoryRow::Item(_))).count();
+        let says_how = shown == 0 && !rows.is_empty() && !self.oneline;
         if !self.oneline {
-            print_header(&self.story, screen);
+            print_header(&self.story, shown, screen);
             if self.earlier > 0 {
                 screen.dim(&format!("… {}", count_text(self.earlier as u64, "earlier line")));
             }
         }
         let mut lines = StoryLines::default();
-        let rows = self.story.rows();
-        let is_folded = rows.iter().all(|row| matches!(row, StoryRow::Folded { .. }));
-        let says_how = is_folded && !rows.is_empty() && !self.oneline;
         for row in rows {
             if self.oneline {
                 print_item_with_date(&row, screen);
@@ -204,8 +204,8 @@ fn print_patch(patch: &str, screen: &mut Screen) {
     }
 }
 
-/// Writes the title, the length and the counts of a session.
-fn print_header(story: &Story, screen: &mut Screen) {
+/// Writes the title, the length and the counts of a session, of whose items `shown` are shown.
+fn print_header(story: &Story, shown: usize, screen: &mut Screen) {
     let findings = &story.findings;
     if let Some(title) = findings.title.as_ref().filter(|title| **title != story.session) {
         screen.short_line(&[(Tone::Heading, title)]);
@@ -221,7 +221,6 @@ fn print_header(story: &Story, screen: &mut Screen) {
         }
     }
     let items = count_text(findings.items as u64, "item");
-    let shown = story.rows().iter().filter(|row| matches!(row, StoryRow::Item(_))).count();
     let shown = if shown == findings.items { items } else { format!("{shown} of {items} shown") };
     let figures = match figures.as_slice() {
         [] => format!(": {shown}"),
