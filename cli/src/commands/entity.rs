@@ -69,8 +69,9 @@ pub fn list_claims<K: ListedKind>(
         };
         known.sort_by_key(criticality);
         known.truncate(args.limit.unwrap_or(matching));
+    } else {
+        keep_latest(&mut known, args.limit);
     }
-    keep_latest(&mut known, args.limit);
     let counts = ListCounts { total, more: matching - known.len() };
     list_report(reading, K::KIND, state.time()?, (known, counts), args.format.as_ref(), context)
 }
