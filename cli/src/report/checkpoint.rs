@@ -69,8 +69,8 @@ impl Report for CheckpointListReport {
         for CheckpointListItem { checkpoint, session } in &self.checkpoints {
             let mut row = cells![
                 Id: format!("#{}", checkpoint.sequence), screen.column_time(checkpoint.time),
-                &checkpoint.message, own_tags(&checkpoint.made), Dim: trigger_word(checkpoint.trigger),
-                &checkpoint.branch,
+                &checkpoint.message, own_tags(&checkpoint.made),
+                Dim: short_trigger(checkpoint.trigger), &checkpoint.branch,
             ];
             row.extend(session.as_ref().map(TableCell::plain));
             table.row(row);
@@ -92,8 +92,9 @@ fn own_tags(checkpoint: &MadeCheckpoint) -> String {
     own.collect::<Vec<_>>().join(",")
 }
 
-/// Returns a word for a trigger. It does not name the event: the message of the checkpoint does.
-const fn trigger_word(trigger: CheckpointTrigger) -> &'static str {
+/// Returns the short name of a trigger. It does not name the event: the message of the checkpoint
+/// does.
+const fn short_trigger(trigger: CheckpointTrigger) -> &'static str {
     match trigger {
         CheckpointTrigger::Manual => "manual",
         CheckpointTrigger::Scheduled => "scheduled",

@@ -243,12 +243,12 @@ impl Report for TimelineReport {
             let session = &self.session;
             let text = match self.is_narrowed {
                 true => format!(
-                    "No head, fork, merge or checkpoint of the session '{session}' is in this part of \
-                     the timeline."
+                    "No head, fork, merge or checkpoint of the session '{session}' is in this part \
+                     of the timeline."
                 ),
                 false => format!(
-                    "The session '{session}' has no revision and no checkpoint yet. '{} story' shows \
-                     what happened.",
+                    "The session '{session}' has no revision and no checkpoint yet. '{} story' \
+                     shows what happened.",
                     screen.forge()
                 ),
             };
