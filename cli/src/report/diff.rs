@@ -82,7 +82,7 @@ pub fn print_some_changes(
     for &kind in Kind::ALL {
         let mut of_kind: Vec<_> = changes.iter().filter(|change| change.kind == kind).collect();
         if kind.is_claim() {
-            of_kind.sort_by(|a, b| id_order(&a.id).cmp(&id_order(&b.id)));
+            of_kind.sort_by_cached_key(|change| id_order(&change.id));
         }
         if of_kind.is_empty() {
             continue;
