@@ -117,7 +117,7 @@ impl Context {
             pager: pager(global, environment, config),
             zone: Local,
             now: context.now,
-            forge: suggested_forge(global, environment),
+            forge: suggested_forge(&context),
         };
         set_up_tracing(global.verbose, environment)?;
         context.out = OutputSink::new(look, environment);
@@ -207,6 +207,11 @@ impl Context {
         self.environment.text("FORGE_SESSION") == Some(name)
     }
 
+    /// Returns the session that `--session` names, if FORGE_SESSION does not name it too.
+    pub fn session_of_option(&self) -> Option<&str> {
+        self.session().filter(|name| !self.is_session_of_shell(name))
+    }
+
     /// Returns the beginning of a suggested command: `forge`, with the session that `--session`
     /// names.
     pub fn forge(&self) -> &str {
@@ -242,12 +247,10 @@ fn store_directory(
 
 /// Returns the beginning of a suggested command. It has the session that `--session` names, because
 /// the command would be about another session without it.
-fn suggested_forge(global: &GlobalArgs, environment: &Environment) -> String {
-    match global.session.as_deref().filter(|session| !session.is_empty()) {
-        Some(name) if environment.text("FORGE_SESSION") != Some(name) => {
-            format!("forge --session {}", quoted(name))
-        }
-        _ => "forge".to_owned(),
+fn suggested_forge(context: &Context) -> String {
+    match context.session_of_option() {
+        Some(name) => format!("forge --session {}", quoted(name)),
+        None => "forge".to_owned(),
     }
 }
 

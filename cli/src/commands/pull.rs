@@ -103,8 +103,7 @@ impl PullArgs {
         if self.sessions.is_empty() {
             let mut sessions = transfer.shared()?;
             // The variable can name an agent's own session, which may not have begun.
-            let named = context.session().filter(|name| !context.is_session_of_shell(name));
-            if let Some(name) = named {
+            if let Some(name) = context.session_of_option() {
                 match transfer.store.session(name) {
                     Err(Error::NotFound { .. }) => sessions.push(transfer.find(name)?),
                     Err(error) => return Err(error.into()),

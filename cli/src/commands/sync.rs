@@ -70,7 +70,7 @@ impl SyncArgs {
             sessions.extend(own(&[], true)?);
         } else if self.sessions.is_empty() {
             sessions.extend(transfer.shared()?);
-            let is_named = context.session().is_some_and(|name| !context.is_session_of_shell(name));
+            let is_named = context.session_of_option().is_some();
             match own(&[], false) {
                 // A store without a session has nothing to push, and an agent's own session may not
                 // have begun.
