@@ -175,7 +175,9 @@ fn json_or_text(text: &str) -> Result<Value, CommandError> {
             Ok(value) => values.push(value),
             Err(error) if values.iter().any(names_item) => {
                 let what = format!("line {number} of the input is not JSON");
-                return Err(CommandError::invalid(what).caused_by(error));
+                return Err(CommandError::invalid(what)
+                    .caused_by(error)
+                    .hinted("correct it: a line before it names an item, so each must be JSON"));
             }
             Err(_) => return Ok(text.into()),
         }
