@@ -15,6 +15,7 @@ use crate::format::{
     SegmentRow, decode_object, object_id,
 };
 use crate::model::ObjectId;
+use crate::model::text::count_text;
 use std::collections::HashMap;
 
 impl SalvagedStore {
@@ -137,7 +138,7 @@ impl SalvagedStore {
                 *page = names.get(name).copied().unwrap_or(LOST_OBJECT);
                 if *page == LOST_OBJECT {
                     let session = self.session_name(row.session);
-                    lost.push(format!("{count} facts of {session}"));
+                    lost.push(format!("{} of {session}", count_text(*count, "fact")));
                 }
             }
             if touched {
