@@ -88,10 +88,7 @@ fn describe(effect: &OperationEffect, session: &SessionRefs) -> String {
             format!("checked out {} in another store", named(branch))
         }
         OperationEffect::Switched { branch, .. } => format!("checked out {}", named(branch)),
-        OperationEffect::Facts { count, .. } => match count {
-            1 => "1 fact".to_owned(),
-            count => format!("{count} facts"),
-        },
+        OperationEffect::Facts { count, .. } => count_text(*count, "fact"),
         OperationEffect::Bookmark { source, bytes, .. } => format!("{source} up to byte {bytes}"),
         OperationEffect::Schedule { .. } => "the schedule".to_owned(),
         OperationEffect::Folded { first, last, .. } => {
@@ -107,8 +104,9 @@ fn describe(effect: &OperationEffect, session: &SessionRefs) -> String {
         }
         OperationEffect::TextShown { blob, .. } => format!("brought {blob} back"),
         OperationEffect::Swept { checkpoints, revisions } => {
-            let checkpoints = checkpoints.len();
-            format!("permanently pruned {checkpoints} checkpoints and {revisions} revisions")
+            let checkpoints = count_text(checkpoints.len() as u64, "checkpoint");
+            let revisions = count_text(*revisions, "revision");
+            format!("permanently pruned {checkpoints} and {revisions}")
         }
         OperationEffect::Purged { reason, places, .. } => {
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
