@@ -23,7 +23,7 @@ mod zone_suffix;
 pub use ambiguous_name::{AmbiguousName, IdPrefix};
 pub use error::{DurationError, MomentError, TimeError};
 pub use local_to_utc::ZoneNote;
-pub use moment::{GAP_STATUSES, HYPOTHESIS_STATUSES, MomentBase, MomentExpression, parse_moment};
+pub use moment::{MomentBase, MomentExpression, parse_moment};
 pub use parse_time::parse_time;
 pub use resolved_time::ResolvedTime;
 pub use time_display::{civil_time, clock_time, day_name, describe_distance};

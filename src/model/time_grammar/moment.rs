@@ -6,15 +6,9 @@ use super::month_date::is_whole_date;
 use super::parse_time::parse_time;
 use super::resolved_time::ResolvedTime;
 use super::text_cursor::TextCursor;
+use crate::model::claim::{GapStatus, HypothesisStatus, VocabularyWord};
 use crate::model::{Kind, Timestamp};
 use chrono::TimeZone;
-
-/// The statuses of a hypothesis, as written after `when <hypothesis> was`.
-pub const HYPOTHESIS_STATUSES: [&str; 5] =
-    ["active", "under_test", "confirmed", "rejected", "archived"];
-
-/// The statuses of a gap, as written after `when <gap> was`. None is also one of a hypothesis.
-pub const GAP_STATUSES: [&str; 5] = ["open", "filling", "filled", "unfillable", "obsolete"];
 
 /// Maximum length of a moment, in bytes.
 const MAX_MOMENT_BYTES: usize = 1000;
@@ -64,7 +58,7 @@ pub enum MomentBase {
         kind: Kind,
         /// The id of the claim.
         id: String,
-        /// One of [`HYPOTHESIS_STATUSES`] or [`GAP_STATUSES`].
+        /// The word of a [`HypothesisStatus`] or [`GapStatus`].
         status: &'static str,
     },
     /// `commit 1a2b3c4`: when this commit was made.
@@ -293,15 +287,17 @@ fn read_became(mut cursor: TextCursor<'_>, text: &str) -> Result<MomentBase, Mom
     }
     let status_word = cursor.rest().split_ascii_whitespace().collect::<Vec<_>>().join("_");
     let status_word = status_word.replace('-', "_").to_ascii_lowercase();
-    for (kind, statuses) in [(Kind::Hypothesis, HYPOTHESIS_STATUSES), (Kind::Gap, GAP_STATUSES)] {
-        if let Some(status) = statuses.into_iter().find(|status| *status == status_word) {
+    let (of_hypothesis, of_gap) = (HypothesisStatus::WORDS, GapStatus::WORDS);
+    // No word is a status of both.
+    for (kind, statuses) in [(Kind::Hypothesis, of_hypothesis), (Kind::Gap, of_gap)] {
+        if let Some(status) = statuses.iter().copied().find(|status| *status == status_word) {
             return Ok(MomentBase::ClaimBecame { kind, id: id.to_owned(), status });
         }
     }
     Err(wrong(format!(
         "'{}' is not a status of a hypothesis ({}) or of a gap ({})",
         quoted(&status_word),
-        HYPOTHESIS_STATUSES.join(", "),
-        GAP_STATUSES.join(", ")
+        of_hypothesis.join(", "),
+        of_gap.join(", ")
     )))
 }
