@@ -29,7 +29,7 @@ impl Engine {
             Err(error) => return Err(error),
         };
         let bytes = waiting.encode();
-        // The journal could never take it.
+        // The journal might never take it, and then it could not leave the spool.
         check_size(bytes.len())?;
         spool.put(&waiting.operation.id.to_string(), &bytes)?;
         Ok(planned)

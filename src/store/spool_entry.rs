@@ -3,7 +3,6 @@
 use super::Store;
 use super::new_checkpoint::NewCheckpoint;
 use super::write_report::WriteReport;
-use crate::engine::delta_parts::check_size;
 use crate::engine::random::random;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -31,20 +30,15 @@ pub(super) fn new_entry(operation: Operation, session: SessionMetadata) -> Resul
 }
 
 /// Adds a note. By default it was added at the time of the write.
-///
-/// # Errors
-/// [`Error::Invalid`] if it is too large.
 pub(super) fn add_note(
     write: &mut SpoolEntry,
     id: &str,
     value: &Value,
     added_at: Option<Timestamp>,
-) -> Result<()> {
+) {
     let added_at = added_at.unwrap_or(write.time);
     let entry = encode_entry(&ClaimEntry { added_at, value: value.clone() });
-    check_size(entry.len())?;
     write.notes.push(SpooledNote { id: id.to_owned(), entry: RecordBytes(entry.to_vec()) });
-    Ok(())
 }
 
 /// Adds the pages of facts that [`fact_pages`](super::fact_pages::fact_pages) made.

@@ -176,7 +176,7 @@ impl SpooledWrite<'_> {
             let mut change = ClaimChange::add(Key::new(Kind::Note, id), value);
             gate.claim(&mut change, &mut removed)?;
             check_claim(&mut change)?;
-            add_note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None)?;
+            add_note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None);
         }
         for mut wanted in self.checkpoints {
             check_checkpoint(gate, &mut wanted, &mut removed)?;

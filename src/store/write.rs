@@ -528,10 +528,10 @@ impl<'a> SessionWrite<'a> {
                     let Some(value) = change.value.as_ref().filter(|_| is_new_note(change)) else {
                         return Ok(None);
                     };
-                    spool_entry::add_note(&mut waiting, &change.key.id, value, change.added_at)?;
+                    spool_entry::add_note(&mut waiting, &change.key.id, value, change.added_at);
                 }
                 (WriteStep::AddNext(value), Some(id), Some(next)) if next.kind == Kind::Note => {
-                    spool_entry::add_note(&mut waiting, id, value, None)?;
+                    spool_entry::add_note(&mut waiting, id, value, None);
                 }
                 _ => return Ok(None),
             }
