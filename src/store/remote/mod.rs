@@ -431,6 +431,15 @@ const fn is_of_ref(error: &Error) -> bool {
     )
 }
 
+/// Returns the error for an object of a remote that does not open. If the object is damaged, the
+/// error names it.
+fn unopened_object(name: String, error: RemoteFormatError) -> Error {
+    match error {
+        RemoteFormatError::Damaged { reason, .. } => DepotError::Damaged { name, reason }.into(),
+        other => other.into(),
+    }
+}
+
 /// Reads the marker of a remote; `None` if the depot is no remote.
 fn read_marker(depot: &dyn Depot) -> Result<Option<RemoteMarker>> {
     match depot.get(REMOTE_MARKER_NAME, None)? {

@@ -2,12 +2,12 @@
 
 use super::join::Joined;
 use super::track::{KnownRef, SharedPart};
-use super::{DepotRead, ReadRef, Remote};
+use super::{DepotRead, ReadRef, Remote, unopened_object};
 use crate::engine::index::find_operation_of;
 use crate::engine::journal_follower::IDLE_TAIL_BYTES;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{present_session, session as session_refs};
-use crate::error::{DepotError, Error, RemoteFormatError, Result};
+use crate::error::{DepotError, Error, Result};
 use crate::format::ExportMark;
 use crate::format::remote::{ForeignOperations, RefPack, open_pack, pack_name, ref_name};
 use crate::model::{
@@ -448,11 +448,6 @@ impl Remote {
         let opened = pack
             .check_stored(&sealed)
             .and_then(|()| open_pack(&self.place(*handle), &pack.name, &pack.key, &sealed));
-        opened.map_err(|error| match error {
-            RemoteFormatError::Damaged { reason, .. } => {
-                DepotError::Damaged { name: object, reason }.into()
-            }
-            other => other.into(),
-        })
+        opened.map_err(|error| unopened_object(object, error))
     }
 }

@@ -10,7 +10,7 @@
 use super::track::KnownRef;
 use super::{
     Depot, DepotRead, DepotTag, DepotWrite, EarlierSecret, Remote, RemoteKeyFile, RotatedKey,
-    read_marker,
+    read_marker, unopened_object,
 };
 use crate::backend::locked;
 use crate::engine::random::random;
@@ -268,16 +268,15 @@ impl Remote {
 
     /// Returns why a ref does not open: the key of the remote may have been changed.
     pub(super) fn why_unopened(&self, error: RemoteFormatError, handle: &SessionHandle) -> Error {
-        let reason = match error {
-            RemoteFormatError::Damaged { reason, .. } => reason,
-            other => return other.into(),
-        };
+        if !matches!(error, RemoteFormatError::Damaged { .. }) {
+            return error.into();
+        }
         match self.keys.all() {
             Err(_) => Error::WrongGrant { what: "does not open its session on the remote" },
             Ok(keys) => match self.check_marker() {
                 Err(changed) => changed,
                 Ok(()) if keys.is_rotated() => Error::UnopenedSession { handle: *handle },
-                Ok(()) => DepotError::Damaged { name: ref_name(handle), reason }.into(),
+                Ok(()) => unopened_object(ref_name(handle), error),
             },
         }
     }
