@@ -288,7 +288,8 @@ impl Remote {
     /// Returns a session on the remote; `None` if it is not there. No pack is read.
     ///
     /// # Errors
-    /// [`Error::RemoteFormat`] if its ref is damaged; any error of the depot.
+    /// [`DepotError::Damaged`] or, after a rotation of the key, [`Error::UnopenedSession`] if its
+    /// ref does not open; any error of the depot.
     pub fn session(&self, handle: &SessionHandle) -> Result<Option<RemoteSession>> {
         let read = self.read_ref(handle)?;
         Ok(read.map(|read| RemoteSession::of(*handle, read.opened.content)))
@@ -351,10 +352,10 @@ impl Remote {
 
     /// Removes the packs that no ref names and that are at least a day old by the depot's clock:
     /// they are from pushes that were killed, or were combined or replaced. Returns how many. Packs
-    /// of a session whose ref does not open stay.
+    /// of a session whose ref does not open with a rotated key stay.
     ///
     /// # Errors
-    /// [`Error::NotGranted`] if the remote was opened with a grant; [`Error::RemoteFormat`] if a
+    /// [`Error::NotGranted`] if the remote was opened with a grant; [`DepotError::Damaged`] if a
     /// ref is damaged; any error of the depot.
     pub fn tidy(&self) -> Result<u64> {
         self.keys.all()?;

@@ -72,9 +72,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteHistory`] if the
-    /// remote lacks what was seen of it, or has another history; [`Error::RemoteFormat`] if its ref
-    /// is damaged; [`Error::NotGranted`] if the remote was opened with the grant of another
-    /// session; any error of the store or the depot.
+    /// remote lacks what was seen of it, or has another history; [`Error::Depot`] if its ref is
+    /// damaged; [`Error::NotGranted`] if the remote was opened with the grant of another session;
+    /// any error of the store or the depot.
     pub fn preview_pull(&self, remote: &Remote, handle: &SessionHandle) -> Result<PullPreview> {
         let known = remote.last_ref(self, handle)?;
         let tag = known.as_ref().map(|known| &known.read.tag);
