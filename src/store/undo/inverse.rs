@@ -293,7 +293,7 @@ impl Session {
         let has_own = own.head.is_some_and(|head| (head.digest, head.count) != begun);
         let is_own = |branch| target.effects.contains(&OperationEffect::BranchMade { branch });
         let has_child = (0..).zip(&session.branches).any(|(number, other)| {
-            !other.hidden && !is_own(number) && other.base.is_some_and(|(base, _)| base == branch)
+            !other.hidden && other.base.is_some_and(|(base, _)| base == branch) && !is_own(number)
         });
         // A checkout by the same operation is undone together with the branch.
         let leaves = target.effects.iter().any(OperationEffect::is_own_switch);
