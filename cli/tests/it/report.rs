@@ -183,7 +183,5 @@ fn a_report_with_a_size_limit_names_the_parts_it_leaves_out() {
     let page = environment.read("project/some.html");
     assert!(page.contains("Left out to keep the page small: "));
     assert!(page.contains(", folded lines, patches."));
-    assert!(
-        environment.read("project/some.html").len() < environment.read("project/all.html").len()
-    );
+    assert!(page.len() < environment.read("project/all.html").len());
 }
