@@ -67,7 +67,7 @@ fn a_problem_exits_with_1_and_says_what_to_do() {
         report.stdout.contains("codex: 1 of 1 calls failed, the last one 'Stop': "),
         "{report}"
     );
-    // Hooks are several, and a server is one.
+    // The words after the name fit several hooks and one server.
     let calls = "hooks in ~/.cursor/hooks.json: calls '/gone/forge', which is not there";
     assert!(report.stdout.contains(calls), "{report}");
     assert!(report.stdout.contains("MCP server in ~/.cursor/mcp.json: missing"), "{report}");
