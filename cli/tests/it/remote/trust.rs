@@ -2,7 +2,7 @@
 
 use super::{Machine, shared};
 use crate::environment::{Environment, Output};
-use forge_testkit::files::files_with;
+use forge_testkit::files::{files_below, files_with};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -150,8 +150,7 @@ fn a_container_with_a_grant_has_its_session_and_no_other() {
 
 /// Damages the ref of the only session on the remote, and returns its file.
 fn damaged_ref(environment: &Environment) -> PathBuf {
-    let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
-    let file = only(&only(&environment.path("shared/refs")));
+    let file = files_below(&environment.path("shared/refs")).pop().unwrap();
     let mut bytes = fs::read(&file).unwrap();
     bytes[60] ^= 1;
     fs::write(&file, bytes).unwrap();
