@@ -72,6 +72,11 @@ fn the_charts_say_how_many_hypotheses_there_are_in_all() {
     assert!(hand.press("c").screen().contains("52 of 60 hypotheses"), "{}", hand.screen());
 }
 
+/// Returns the line with the times below the axis.
+fn below_axis(screen: &str) -> &str {
+    screen.lines().skip_while(|line| !line.starts_with("│ edit")).nth(1).unwrap()
+}
+
 /// Regression: the axis of a session of seconds had the same time every 16 columns.
 #[test]
 fn a_minute_is_once_below_the_axis() {
@@ -84,8 +89,7 @@ fn a_minute_is_once_below_the_axis() {
         session.write(&act(second)).change(change).commit().unwrap();
     }
     let screen = Hand::on(store, 120, 36).screen();
-    let below = screen.lines().skip_while(|line| !line.starts_with("│ edit")).nth(1);
-    assert_eq!(below.unwrap().matches("12:00").count(), 1, "{screen}");
+    assert_eq!(below_axis(&screen).matches("12:00").count(), 1, "{screen}");
 }
 
 /// Regression: the lengths of many pauses left no room for a single time.
@@ -104,7 +108,7 @@ fn the_axis_of_a_session_of_many_days_has_days() {
         }
     }
     let screen = Hand::on(store, 140, 36).screen();
-    let below = screen.lines().skip_while(|line| !line.starts_with("│ edit")).nth(1).unwrap();
+    let below = below_axis(&screen);
     assert!(below.contains(" 2 Feb ") && below.contains(" 12 Feb "), "{screen}");
 }
 
