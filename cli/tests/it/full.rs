@@ -1,6 +1,6 @@
 //! A disk without free space: reading works, errors give advice, and pruning frees space.
 
-use crate::environment::{Environment, Output};
+use crate::environment::Environment;
 use forge_testkit::skip::skipped;
 use serde_json::json;
 use std::fs::{self, File};
@@ -104,12 +104,10 @@ fn on_a_full_disk_without_a_reserve_reads_work_and_refused_writes_name_a_remedy(
     for command in read {
         environment.forge(command).success();
     }
-    let assert_names_remedy = |refused: &Output| {
-        assert_eq!(refused.code, 4, "{refused}");
-        assert!(refused.stderr.contains("'forge checkpoint prune --now --yes'"), "{refused}");
-    };
     environment.write("project/more.jsonl", &transcript("more", 1, "2026-01-31"));
-    assert_names_remedy(&environment.forge(["import", "claude-code", "more.jsonl"]));
+    let refused = environment.forge(["import", "claude-code", "more.jsonl"]);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.stderr.contains("'forge checkpoint prune --now --yes'"), "{refused}");
     // Without a reserve, pruning cannot free space either.
     let refused = environment.forge(NOW);
     assert_eq!(refused.code, 4, "{refused}");
