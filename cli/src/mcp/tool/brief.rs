@@ -8,6 +8,7 @@ use crate::commands::brief::BriefArgs;
 use crate::error::CommandError;
 use crate::report::brief::BriefLists;
 use forge_store::model::Timestamp;
+use forge_store::shell::quoted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,10 +64,12 @@ impl McpTool for BriefArguments {
         let budget = Some(self.budget.unwrap_or(BUDGET_BYTES).clamp(LEAST_BYTES, MOST_BYTES));
         let at = parse_optional("at", self.at.as_ref())?;
         let mut brief = request.run(&BriefArgs { at, budget })?;
-        for step in &mut brief.lists.next {
-            *step = naming_tools(step);
-        }
         let session = brief.session.unwrap_or_default();
+        // The answer names the session.
+        let forge = format!("forge --session {} ", quoted(&session));
+        for step in &mut brief.lists.next {
+            *step = naming_tools(&step.replace(&forge, "forge "));
+        }
         let uri = (!session.is_empty()).then(|| resource::timeline(&session));
         let found = BriefAnswer {
             place: AnswerPlace { session, chosen_by: request.chosen_by },

@@ -363,6 +363,10 @@ fn a_next_step_names_a_tool() {
     }
     let brief = server.found("brief", &json!({}));
     assert_eq!(brief["next"][0], "state a hypothesis: 'record_hypothesis'");
+    let run = ["run", "record", "--run", "a run", "--item", "a", "--step", "1", "--output", "x"];
+    environment.forge(run).success();
+    let brief = server.found("brief", &json!({ "session": "a run" }));
+    assert_eq!(brief["next"][0], "see everything in this session: 'state'");
 }
 
 /// Regression: the gap stayed open, and the agent took it for filled.
