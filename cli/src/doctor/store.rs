@@ -91,19 +91,17 @@ pub fn examine(
             "'forge adopt' accepts such writes; or remove their files",
         ));
     }
-    match health.spooled.saturating_sub(health.unsealed) {
-        0 => {}
-        count => {
-            let (waiting, them) = match count {
-                1 => ("1 entry waits".to_owned(), "it"),
-                many => (format!("{many} entries wait"), "them"),
-            };
-            findings.push(DoctorFinding::advice(
-                "store",
-                format!("{waiting} in the spool for a writer"),
-                format!("'forge maintain' applies {them}"),
-            ));
-        }
+    let waiting = health.spooled.saturating_sub(health.unsealed);
+    if waiting > 0 {
+        let (entries, them) = match waiting {
+            1 => ("1 entry waits".to_owned(), "it"),
+            many => (format!("{many} entries wait"), "them"),
+        };
+        findings.push(DoctorFinding::advice(
+            "store",
+            format!("{entries} in the spool for a writer"),
+            format!("'forge maintain' applies {them}"),
+        ));
     }
     // For an encrypted store without its key, the error already says so.
     let is_reported = health.encrypted == Some(true) && !health.opens;
