@@ -57,8 +57,8 @@ pub struct SessionBrief {
     pub prompts: Vec<BriefLine>,
     /// The files with an edit that no recorded commit contains, the latest edit first.
     pub uncommitted: Vec<BriefLine>,
-    /// The last commits, the latest first, each with its hash as id: what commands committed, and
-    /// what checkpoints since the first edit recorded that no command shows. Not one of the
+    /// The last commits, the latest first, each with its hash as id: those that a command made, and
+    /// those that only a checkpoint since the first edit shows. This is not one of the
     /// [`lists`](Self::lists).
     pub commits: Vec<BriefLine>,
     /// The last commands, the latest first.
@@ -259,11 +259,11 @@ fn next_steps(
         }
         Some(line) => steps.push(format!("test the hypothesis {}", line.id)),
         None if brief.confirmed.is_empty() => {
-            // A brief has nothing of what is in other sessions, such as the items of a memory.
             steps.push(if kind == SessionKind::Debug {
                 "state a hypothesis: forge hypothesis add TEXT".to_owned()
             } else {
-                // A session of another kind is never the current one.
+                // A brief does not list what sessions of other kinds are for, such as the items of
+                // a memory. Such a session is never the current one.
                 let session = quoted(&brief.session);
                 format!("see everything in this session: forge --session {session} at HEAD --full")
             });

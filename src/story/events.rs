@@ -100,7 +100,7 @@ impl StoryEvents {
         read.events.retain(|(_, event)| match event {
             StoryEvent::Fact(known) => match known.fact.kind {
                 Kind::Prompt | Kind::Message | Kind::Code | Kind::Agent => true,
-                // Only commands that may have committed something are needed.
+                // Only a command of git commits files, adds them to a commit or discards edits.
                 Kind::Command => mentions_git(&known.fact.value),
                 _ => false,
             },
