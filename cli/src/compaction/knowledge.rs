@@ -69,8 +69,8 @@ const INSTRUCTION_PHRASES: [&str; 6] =
 const COMMITS: usize = 10;
 
 impl SessionKnowledge {
-    /// Collects the knowledge in this state. Whole prompts are needed to judge what a summary
-    /// mentions; else only the last prompt is read as a whole.
+    /// Collects the knowledge in this state. `whole_prompts`: whether all prompts are read as a
+    /// whole, to judge whether a summary mentions them, or only the last one.
     pub fn from_state(state: &StateAt, whole_prompts: bool) -> Result<Self, CommandError> {
         let facts = state.facts()?;
         let prompts = prompts(&facts, state.session(), whole_prompts);
@@ -110,7 +110,7 @@ impl SessionKnowledge {
             })
             .collect();
         // A commit of a sub-agent, or one that only a hook reported, has no checkpoint. A command
-        // that made several commits has one.
+        // that made several commits has only one checkpoint.
         for line in &brief.commits {
             let is_same = |(at, text): &(Timestamp, String)| {
                 if line.id.is_empty() {

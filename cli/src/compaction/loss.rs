@@ -65,7 +65,7 @@ pub struct KnownItem {
     pub id: String,
     /// Its text, or the beginning of a long one.
     pub text: String,
-    /// The whole text, if it is known to be longer.
+    /// The text by which it is judged, if that may be longer: the whole text of a prompt.
     pub whole_text: Option<String>,
     /// Its status or criticality.
     pub word: Option<String>,
