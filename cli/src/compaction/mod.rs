@@ -114,6 +114,12 @@ impl ContextCompaction {
         }
     }
 
+    /// Whether the context was compacted. Otherwise a compaction was only announced.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase(), CompactionPhase::Done | CompactionPhase::Recorded)
+    }
+
     /// Returns the trigger in the agent's own word: `auto` or `manual`.
     #[must_use]
     pub fn trigger(&self) -> Option<&str> {

@@ -64,7 +64,7 @@ pub fn compaction_knowledge(
     };
     let before = session.checkpoints(&before)?.into_iter();
     let mut before = before.filter_map(ContextCompaction::from_checkpoint);
-    knowledge.since = before.find(is_over).map(|one| one.checkpoint.time);
+    knowledge.since = before.find(ContextCompaction::is_over).map(|one| one.checkpoint.time);
     let summary = compaction.summary(session)?;
     // What the agent still has word for word is not lost.
     let stayed: Vec<String> =
@@ -96,11 +96,8 @@ pub fn next_handover(
     let known = compaction::newest_compactions(&session, Some(RECENT))?;
     // Cursor has no event after a compaction, and forge does not read its transcripts: there is
     // only the announcement.
-    let announced = |one: &&ContextCompaction| {
-        matches!(one.phase(), CompactionPhase::Announced | CompactionPhase::NotFollowed)
-            && event.agent == HookAgent::Cursor
-    };
-    let Some(newest) = known.iter().find(|one| is_over(one) || announced(one)) else {
+    let is_cursor = event.agent == HookAgent::Cursor;
+    let Some(newest) = known.iter().find(|one| is_cursor || one.is_over()) else {
         return Ok(None);
     };
     let age = recorder.act.now.micros_since(newest.checkpoint.time);
@@ -204,7 +201,7 @@ fn for_each_request(
     budget: ReplyBudget,
 ) -> Result<Option<HandoverText>, CommandError> {
     let known = compaction::newest_compactions(&session, Some(RECENT))?;
-    let Some(newest) = known.iter().find(|one| is_over(one)) else { return Ok(None) };
+    let Some(newest) = known.iter().find(|one| one.is_over()) else { return Ok(None) };
     let CompactionKnowledge { knowledge, lost, .. } = compaction_knowledge(&session, newest)?;
     let name = session.summary()?.info.name;
     Ok(Some(HandoverText {
@@ -216,10 +213,6 @@ fn for_each_request(
         session,
         act: recorder.act.clone(),
     }))
-}
-
-fn is_over(compaction: &ContextCompaction) -> bool {
-    matches!(compaction.phase(), CompactionPhase::Done | CompactionPhase::Recorded)
 }
 
 fn release(session: &Session, act: &WriteContext, checkpoint: &Checkpoint) {

@@ -4,9 +4,9 @@
 //! The text does not depend on the current time. So a second delivery is the same text, and does
 //! not invalidate the cache of the agent's provider.
 
+use crate::compaction::ContextCompaction;
 use crate::compaction::knowledge::SessionKnowledge;
 use crate::compaction::loss::{KnownItem, LossKind, LostItem};
-use crate::compaction::{CompactionPhase, ContextCompaction};
 use crate::text::{common_folder, shorten};
 use forge_agents::hook::ReplyBudget;
 use forge_store::model::text::trim_cut_start;
@@ -123,11 +123,10 @@ fn render(
     let mut page = HandoverPage { out: String::new(), text, lines, day: checkpoint.time };
     let tokens = compaction.tokens().map(|tokens| format!(", {tokens} tokens"));
     // Cursor and OpenCode get the brief when a compaction was announced.
-    let what = match compaction.phase() {
-        CompactionPhase::Announced | CompactionPhase::NotFollowed => {
-            "A compaction of the context was announced"
-        }
-        CompactionPhase::Done | CompactionPhase::Recorded => "The context was compacted",
+    let what = if compaction.is_over() {
+        "The context was compacted"
+    } else {
+        "A compaction of the context was announced"
     };
     let _ = writeln!(
         page.out,
