@@ -63,7 +63,7 @@ const NEVER_STARTED: [&str; 24] = [
     "[Tool call not completed",
 ];
 /// Beginnings of such results that an error of a program, such as an MCP server, can have too. They
-/// count only in the result of a command, and inside the client's mark `<tool_use_error>`.
+/// count only in the result of a command or inside the client's mark `<tool_use_error>`.
 const NEVER_STARTED_IN_MARK: [&str; 3] = ["Command contains ", "Cancelled: ", "Blocked: "];
 /// Parts of the first line of such results: a setting or an option of the client denied the call.
 const DENIED_BY_RULE: [&str; 4] = [
