@@ -16,6 +16,7 @@ use forge_store::error::Error;
 use forge_store::model::time_grammar::{self, MomentBase, parse_time};
 use forge_store::model::{Kind, Timestamp, claim};
 use forge_store::redact::{Redactor, TextForm};
+use forge_store::shell::quoted;
 use forge_store::store::{
     APPLY_BYTES, CheckpointFilter, IDLE_TAIL_BYTES, NewSession, Options, ResolvedMoment,
     SealStatus, Session, StateAt, Store, WriteContext,
@@ -436,7 +437,8 @@ pub fn resolve<Z: TimeZone>(
             let error = CommandError::not_found(message);
             match other {
                 Some(other) => error.hinted(format!(
-                    "another session has data for that time: forge --session '{other}' ..."
+                    "another session has data for that time: forge --session {} ...",
+                    quoted(&other)
                 )),
                 None => error.hinted("'start' names the first moment"),
             }

@@ -120,7 +120,7 @@ impl Writer<'_, '_> {
             let files: Vec<String> = outcome.uncommitted.iter().map(code).collect();
             lines.push(format!("± Not committed: {}", files.join(", ")));
         } else if !outcome.commits.is_empty() {
-            lines.push("✓ No file was edited after the last commit".to_owned());
+            lines.push("✓ No edited file is left to commit".to_owned());
         }
         if let Some(question) = &outcome.last_question {
             let question = escaped(question, LINE_CHARS);

@@ -149,7 +149,10 @@ fn discarded_files(verb: &str, arguments: &[&str]) -> Option<NamedFiles> {
 fn has_option(arguments: &[&str], letter: char, name: &str) -> bool {
     arguments.iter().any(|word| {
         let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-        *word == name || letters.is_some_and(|letters| letters.contains(letter))
+        // The rest of a word after such a letter is its value: `-mtext`.
+        let mut letters =
+            letters.unwrap_or_default().chars().take_while(|one| !"mFCct".contains(*one));
+        *word == name || letters.any(|one| one == letter)
     })
 }
 
@@ -223,6 +226,7 @@ mod tests {
         for (line, expected) in [
             ("git add a.rs ../b.rs && git commit -m x", &["sub/a.rs", "b.rs"][..]),
             ("cd /w && git add src/ && git commit -qm 'a b'", &["src"]),
+            ("git add a.rs && git commit -m'add a'", &["sub/a.rs"]),
             ("git -C /w add -f a.rs", &["a.rs"]),
             ("git add -A c d", &["sub/c", "sub/d"]),
             ("git commit -m 'fix: it' --author 'A B' -- a.rs", &["sub/a.rs"]),

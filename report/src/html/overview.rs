@@ -153,7 +153,7 @@ impl Page<'_> {
                         @if outcome.uncommitted.len() > FILES_NAMED { " and " (outcome.uncommitted.len() - FILES_NAMED) " more" }
                     }
                 }
-                @if outcome.uncommitted.is_empty() && !outcome.commits.is_empty() { li { b class="good" { "✓ " } "no file was edited after the last commit" } }
+                @if outcome.uncommitted.is_empty() && !outcome.commits.is_empty() { li { b class="good" { "✓ " } "no edited file is left to commit" } }
                 @for gap in open.iter().take(GAPS_NAMED) {
                     li { b class="warn" { "? open: " } a href="#open" { (gap.id) } " " (gap.text.short(HYPOTHESIS_CHARS).inline()) @if gap.answered_elsewhere.is_some() { " (answered on another branch)" } }
                 }
