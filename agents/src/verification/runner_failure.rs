@@ -172,7 +172,7 @@ static FAILURES: &[RunnerMessage] = &[
     (&["black"], r"^Error: Invalid value for 'SRC"),
     (&["ruff"], r"^ruff failed$"),
     (&["golangci-lint"], r"^Error: can't load config: "),
-    (&["pre-commit"], r"^(?:An error has occurred: )?(?:InvalidConfigError|FatalError): "),
+    (&["pre-commit"], r"^(?:An error has occurred: )?(?:InvalidConfigError|FatalError):"),
     (
         &["nox"],
         r"^nox > (?:Error while collecting sessions|Sessions not found|Failed to load Noxfile)",

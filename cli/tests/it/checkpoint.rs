@@ -207,7 +207,7 @@ fn a_diff_lists_facts_in_the_order_of_their_times() {
     environment.forge(["note", "one"]).success();
     for number in 0..10 {
         let text = number.to_string();
-        environment.forge(["command", "record", "--", "echo", &text]).success();
+        assert_eq!(environment.forge(["command", "record", "--", "echo", &text]).code, 0);
     }
     let diff = environment.forge(["diff", "start", "--kind", "command"]).success();
     let shown: Vec<&str> = diff.lines().filter_map(|line| line.split("echo ").nth(1)).collect();

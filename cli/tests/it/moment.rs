@@ -403,7 +403,7 @@ fn an_unknown_moment_is_an_error_with_a_hint() {
     environment.forge(["note", "add", "x"]).success();
     assert_snapshot!(environment.forge(["checkpoint", "at", "2026-02-01 13:00:05"]), @r"
     [stderr]
-    error: nothing is known at 2026-02-01 13:00:05 +01:00: the session 'later' begins at 2026-02-01 13:00:21 +01:00
+    error: nothing is known at 2026-02-01 13:00:05 +01:00: the session 'later' begins at 2026-02-01 13:00:23 +01:00
     hint: another session has data for that time: forge --session tensor ...
     [exit 3]
     ");

@@ -94,7 +94,7 @@ fn an_error_about_an_unknown_thread_or_call_has_a_hint() {
     environment.forge(["init"]).success();
     environment.forge(["thread", "append", "--thread", "t", "history.jsonl"]).success();
     let pending = environment.forge(["thread", "pending", "--thread", "none"]);
-    assert!(pending.code == 3 && pending.stderr.contains("'forge thread append"), "{pending}");
+    assert!(pending.code == 3 && pending.stderr.contains("--kind thread' lists the"), "{pending}");
     let rerun = environment.forge(["thread", "rerun", "c7", "--thread", "t"]);
     assert!(rerun.code == 3 && rerun.stderr.contains("'forge thread pending"), "{rerun}");
 }
