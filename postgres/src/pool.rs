@@ -19,7 +19,7 @@ pub(crate) const READ_AGAIN_FOR: Duration = Duration::from_secs(10);
 /// How long to wait before a repetition.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// The maximum number of attempts of a statement that writes, if serialization fails.
-const WRITE_ATTEMPTS: usize = 10;
+const WRITE_ATTEMPTS: usize = 100;
 /// The maximum number of idle connections that are kept.
 const MAX_IDLE: usize = 8;
 
