@@ -366,7 +366,7 @@ impl CheckJudge<'_> {
             whole
                 && place.file.is_none()
                 && place.call.summary.is_some()
-                && self.lines.iter().any(|line| runner_failure::is_empty_run(line))
+                && runner_failure::has_empty_run(self.lines)
         };
         let is_run = |line: &usize| {
             self.lines.get(*line).is_some_and(|line| !runner_failure::is_empty_run(line))
