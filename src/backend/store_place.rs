@@ -98,7 +98,7 @@ pub fn checkouts(start: &Path) -> Vec<PathBuf> {
     let Some(common) = common_folder(top) else { return vec![top.to_owned()] };
     let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let linked = linked.filter_map(|entry| {
-        let dot_git = entry.path().join(read_one_line(&entry.path().join("gitdir"))?.trim());
+        let dot_git = path_in(&entry.path().join("gitdir"), "")?;
         let checkout = dot_git.parent()?;
         Some(fs::canonicalize(checkout).unwrap_or_else(|_| checkout.to_owned()))
     });
@@ -135,10 +135,8 @@ fn main_checkout(folder: &Path) -> Result<Option<PathBuf>, UnlistedWorktree> {
 /// file names a folder in `worktrees` of the repository, and that folder names the file.
 fn is_worktree_of(common: &Path, dot_git: &Path) -> bool {
     let known = || {
-        let top = dot_git.parent()?;
-        let own = top.join(read_one_line(dot_git)?.strip_prefix("gitdir:")?.trim());
-        let own = own.canonicalize().ok()?;
-        let back = own.join(read_one_line(&own.join("gitdir"))?.trim()).canonicalize().ok()?;
+        let own = path_in(dot_git, "gitdir:")?.canonicalize().ok()?;
+        let back = path_in(&own.join("gitdir"), "")?.canonicalize().ok()?;
         let is_there = own.parent() == Some(&*common.join("worktrees").canonicalize().ok()?);
         Some(is_there && back == dot_git.canonicalize().ok()?)
     };
@@ -151,8 +149,8 @@ fn common_folder(top: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git);
     }
-    let own = top.join(read_one_line(&dot_git)?.strip_prefix("gitdir:")?.trim());
-    fs::canonicalize(own.join(read_one_line(&own.join("commondir"))?.trim())).ok()
+    let own = path_in(&dot_git, "gitdir:")?;
+    path_in(&own.join("commondir"), "")?.canonicalize().ok()
 }
 
 /// Returns the main checkout for the folder that all checkouts share. A bare repository has
@@ -161,8 +159,10 @@ fn checkout_around(common: &Path) -> Option<PathBuf> {
     common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned)
 }
 
-/// Reads a file that should contain one short line; `None` if it cannot be read, is larger than
-/// 64 KiB or is not UTF-8.
-fn read_one_line(path: &Path) -> Option<String> {
-    plain_file::read_text(path, 64 << 10).ok()
+/// Returns the path that follows this prefix in a file of git. A relative path begins at the folder
+/// of the file. `None` if the file cannot be read, is larger than 64 KiB, is not UTF-8 or does not
+/// begin with the prefix.
+fn path_in(file: &Path, prefix: &str) -> Option<PathBuf> {
+    let line = plain_file::read_text(file, 64 << 10).ok()?;
+    Some(file.parent()?.join(line.strip_prefix(prefix)?.trim()))
 }
