@@ -324,7 +324,9 @@ impl<'a> StreamImporter<'a> {
             claim::check_id(name).map_err(invalid)?;
             let is_own = self.stream.session.is_none()
                 && self.header.as_ref().is_some_and(|(event, _)| event.name == name);
-            let header = if is_own { self.header.clone() } else { None };
+            // Only a session that is begun here needs the header.
+            let is_new = is_own && !self.sessions.contains_key(name);
+            let header = if is_new { self.header.clone() } else { None };
             let session = self.session_by_name(name, header, at)?;
             if is_own && self.own.is_none() {
                 self.own = Some(name.to_owned());
