@@ -9,7 +9,7 @@ use crate::error::{CommandError, CommandErrorKind};
 use crate::output::progress::ProgressIndicator;
 use crate::report::import::{
     DetectedImportReport, DetectedImportsReport, FoundTranscript, TrajectoryImportReport,
-    TranscriptFileReport, TranscriptImportReport, print_found,
+    TranscriptFileReport, TranscriptImportReport, brief_command, print_found,
 };
 use crate::transcript::{
     TranscriptImportOptions, TranscriptImporter, detect_format, no_text, wrong_format,
@@ -19,7 +19,6 @@ use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_agents::{FileFormat, codex_rollouts, gemini_recordings};
-use forge_store::shell::quoted;
 use forge_store::store::Store;
 use forge_store::{plain_file, store_place};
 use std::collections::BTreeSet;
@@ -335,7 +334,7 @@ fn next_command(store: &Store, session: Option<&String>) -> Result<Option<String
     let current = store.current_session()?.map(|current| current.summary()).transpose()?;
     let current = current.map(|current| current.info.name);
     let other = session.filter(|name| current.as_ref() != Some(*name));
-    Ok(other.map(|name| format!("Next: forge brief --session {}", quoted(name))))
+    Ok(other.map(|name| brief_command(name)))
 }
 
 /// Imports files into the store, durably, and prints progress and bad lines to stderr.

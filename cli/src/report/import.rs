@@ -187,7 +187,7 @@ impl Report for TranscriptImportReport {
         let is_new = |file: &&TranscriptFileReport| !file.unchanged;
         let mut new = self.files.iter().filter(is_new).filter_map(|file| file.session.as_ref());
         if let Some(session) = new.next_back().filter(|_| !self.dry_run) {
-            screen.dim(&format!("Next: forge brief --session {}", quoted(session)));
+            screen.dim(&brief_command(session));
         }
         if !self.found.is_empty() {
             print_found(&self.found, screen);
@@ -197,6 +197,11 @@ impl Report for TranscriptImportReport {
             screen.plain(&format!("There are no transcripts of {title} for this directory."));
         }
     }
+}
+
+/// Returns how to read an imported session.
+pub fn brief_command(session: &str) -> String {
+    format!("Next: forge brief --session {}", quoted(session))
 }
 
 /// Writes a table of transcripts that were found.
