@@ -10,7 +10,6 @@ use crate::text_arg::TextArg;
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
 use forge_store::shell::quoted;
-use forge_store::store::Store;
 use forge_systems::thread::{CallResult, CallState, Thread};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -111,8 +110,7 @@ impl Verb for ThreadRerunArgs {
     const ACCESS: StoreAccess = StoreAccess::Write;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
-        let store = &opened.store;
-        let thread = open_thread(store, &self.thread)?;
+        let thread = open_thread(&opened.store, &self.thread)?;
         let (call, arguments) = thread.pending_call(&self.id).map_err(|error| {
             CommandError::from(error)
                 .hinted("'forge thread pending --thread NAME' lists the calls without a result")
@@ -137,7 +135,7 @@ impl Verb for ThreadRerunArgs {
             let result = run_tool(&self.command, &call.name, &report.arguments, context)?;
             thread.finish_call(&opened.write_context, &self.id, &result)?;
         }
-        insert_result(self, context, store, &mut report)?;
+        insert_result(self, context, &thread, &mut report)?;
         Ok(report)
     }
 
@@ -187,13 +185,13 @@ fn is_missing(program: &OsStr, context: &Context) -> bool {
 fn insert_result(
     args: &ThreadRerunArgs,
     context: &Context,
-    store: &Store,
+    thread: &Thread,
     report: &mut ThreadRerunReport,
 ) -> Result<(), CommandError> {
     let writer = args.writer.as_ref().map(NameArg::as_str);
-    let (call, _) = Thread::open(store, args.thread.as_str())?.pending_call(&args.id)?;
+    let (call, _) = thread.pending_call(&args.id)?;
     retry_while_held(context, ThreadRerunArgs::NAME, |act| {
-        Thread::open(store, args.thread.as_str())?.put_result(act, &args.id, writer)
+        thread.put_result(act, &args.id, writer)
     })?;
     report.state = call.state;
     report.result = call.result;
