@@ -3,7 +3,7 @@
 use crate::moment::find_claim;
 use crate::plain::{PlainValue, checkpoint_fields, plain_map};
 use forge_store::error::Error;
-use forge_store::model::claim::{self, DependencyType, FieldValue, GapStatus};
+use forge_store::model::claim::{self, DependencyType};
 use forge_store::model::rule::{self, ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::{FactOrigin, FieldMap};
 use forge_store::store::{CheckpointTriggers, HeadClaims, SIGNIFICANT_MICROS, new_fact_id};
@@ -108,18 +108,12 @@ impl<'a> VerbWriter<'a> {
                 path.join(" -> ")
             )));
         }
-        let resolution = changed.get("resolution").filter(|text| **text != Value::Null);
-        if key.kind == Kind::Gap && resolution.is_some() {
-            let known = self.session.claim(&self.session.head()?, &key)?;
-            let known = known.as_ref().and_then(|known| known.value.field("status"));
-            let status = changed.get("status").or(known).and_then(GapStatus::read);
-            if status.is_none_or(GapStatus::is_open) {
-                return Err(Error::invalid(format!(
-                    "the gap {id} is open and cannot have a resolution: use \
-                    session.fill('{id}', ...), or give the status 'unfillable' or 'obsolete' too",
-                    id = key.id
-                )));
-            }
+        if key.kind == Kind::Gap && self.session.is_resolved_while_open(&key.id, changed)? {
+            return Err(Error::invalid(format!(
+                "the gap {id} is open and cannot have a resolution: use session.fill('{id}', ...), \
+                or give the status 'unfillable' or 'obsolete' too",
+                id = key.id
+            )));
         }
         let done = self.rule(|claims| {
             let old = claims.claim(&key).ok_or_else(|| RuleError::NotFound(key.clone()))?;

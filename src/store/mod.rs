@@ -33,6 +33,7 @@ mod maintenance;
 mod merge;
 mod new_checkpoint;
 mod new_session;
+mod open_gap;
 mod parent_cycle;
 mod prune;
 mod purge;

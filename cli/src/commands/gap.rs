@@ -9,7 +9,7 @@ use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
 use crate::text::shorten;
 use crate::verb::{Verb, VerbResult, commands};
-use forge_store::model::claim::{FieldValue, Gap, GapStatus};
+use forge_store::model::claim::Gap;
 use forge_store::model::{FieldMap, Key, Kind, Value, rule};
 
 /// The length, in characters with the ellipsis, at which a replaced answer is cut for display.
@@ -33,21 +33,13 @@ pub enum GapCommand {
 commands!(GapCommand: Add, Fill, Update, List, Show);
 
 impl RecordedClaim for Gap {
-    /// Refuses a resolution of a gap that stays open: its author would take the gap for filled.
+    /// Refuses a resolution of a gap that stays open.
     fn check_change(
         writing: &SessionWriter,
         id: &str,
         fields: &FieldMap,
     ) -> Result<(), CommandError> {
-        if !fields.contains_key("resolution") {
-            return Ok(());
-        }
-        let key = Key::new(Kind::Gap, id);
-        let Some(known) = writing.session.claim(&writing.session.head()?, &key)? else {
-            return Ok(());
-        };
-        let status = fields.get("status").or_else(|| known.value.field("status"));
-        if status.and_then(GapStatus::read).is_some_and(|status| !status.is_open()) {
+        if !writing.session.is_resolved_while_open(id, fields)? {
             return Ok(());
         }
         let fill =
