@@ -60,6 +60,15 @@ pub fn open_store(context: &Context, access: StoreAccess) -> Result<Store, Comma
     Ok(store)
 }
 
+/// What to do about writes without the store's seal.
+pub const UNSEALED_REMEDY: &str = "'forge adopt' accepts such writes; or remove their files";
+
+/// Says how many writes in the spool are left out because they do not have the store's seal.
+pub fn unsealed_text(count: u64) -> String {
+    let writes = count_text(count, "write");
+    format!("left out of what is read: {writes} in the spool without the store's seal")
+}
+
 /// Warns about data that cannot be verified, and notes it for the exit code.
 fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError> {
     let missing = match store.seal_status() {
@@ -80,11 +89,7 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
     }
     let unsealed = store.spool_status()?.unsealed.len();
     if unsealed > 0 {
-        context.out.warn(&format!(
-            "left out of what is read: {} in the spool without the store's seal ('forge adopt' \
-             accepts such writes; or remove their files)",
-            count_text(unsealed as u64, "write")
-        ));
+        context.out.warn(&format!("{} ({UNSEALED_REMEDY})", unsealed_text(unsealed as u64)));
     }
     if missing.is_some() || unsealed > 0 {
         context.unverified.set(true);

@@ -6,7 +6,7 @@ use super::agent::KnownCompaction;
 use crate::compaction;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::doctor::StoreHealth;
-use crate::text::count_text;
+use crate::workspace::{UNSEALED_REMEDY, unsealed_text};
 use forge_store::error::{Error, LockHolder};
 use forge_store::plain_file;
 use forge_store::store::{Options, SealStatus, Store};
@@ -84,12 +84,8 @@ pub fn examine(
         Err(error) => findings.push(unusable_store(&error)),
     }
     if health.unsealed > 0 {
-        let writes = count_text(health.unsealed, "write");
-        findings.push(DoctorFinding::problem(
-            "store",
-            format!("left out of what is read: {writes} in the spool without the store's seal"),
-            "'forge adopt' accepts such writes; or remove their files",
-        ));
+        let what = unsealed_text(health.unsealed);
+        findings.push(DoctorFinding::problem("store", what, UNSEALED_REMEDY));
     }
     let waiting = health.spooled.saturating_sub(health.unsealed);
     if waiting > 0 {
