@@ -123,9 +123,8 @@ fn entity(kind: Kind, id: &str, changes: &[&TypedChange], lines: &mut Vec<SheetL
 
 fn field(change: &TypedChange, lines: &mut Vec<SheetLine>) {
     let name = change.field.as_deref().unwrap_or("value");
-    let [old, new] =
-        [&change.old, &change.new].map(|value| value.as_ref().map(|value| field_text(name, value)));
-    let [old, new] = [old, new].map(Option::unwrap_or_default);
+    let [old, new] = [&change.old, &change.new]
+        .map(|value| value.as_ref().map(|value| field_text(name, value)).unwrap_or_default());
     if !old.contains('\n') && !new.contains('\n') && old.len() + new.len() <= 120 {
         let [old, new] = [&change.old, &change.new].map(|value| side(name, value.as_ref()));
         lines.push(line(TextTone::Plain, 6, format!("{name}: {old} -> {new}")));
