@@ -14,7 +14,7 @@ use chrono::TimeZone;
 use forge_agents::hook::HookAgent;
 use forge_store::error::Error;
 use forge_store::model::time_grammar::{self, MomentBase, parse_time};
-use forge_store::model::{Kind, Timestamp, claim};
+use forge_store::model::{Kind, SessionKind, Timestamp, claim};
 use forge_store::redact::{Redactor, TextForm};
 use forge_store::shell::quoted;
 use forge_store::store::{
@@ -212,7 +212,7 @@ pub fn choose_session(
         return Ok(session);
     }
     match need {
-        SessionNeed::Existing if store.sessions()?.is_empty() => {
+        SessionNeed::Existing if store.latest_sessions(&SessionKind::ALL, 1)?.is_empty() => {
             Err(CommandError::not_found("this store has no session yet")
                 .hinted("the first thing you record begins one; 'forge session new NAME' too"))
         }
