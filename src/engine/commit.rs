@@ -251,12 +251,7 @@ impl Engine {
         if self.options.read_only {
             return Err(Error::ReadOnly { reason: "it was opened for reading only".to_owned() });
         }
-        if !self.marker.is_writable() {
-            return Err(Error::ReadOnly {
-                reason: "a later version of forge wrote it; this one only reads it".to_owned(),
-            });
-        }
-        Ok(())
+        check_version(&self.marker)
     }
 
     /// Commits the record that `plan` returns, if any, and returns the other result of `plan`. The
@@ -483,4 +478,13 @@ impl Engine {
     pub(crate) fn sync(&self) -> Result<()> {
         Ok(self.follower.log.sync(self.follower.end())?)
     }
+}
+
+/// Checks that this version of forge may write to the store with this marker.
+pub(crate) fn check_version(marker: &FormatMarker) -> Result<()> {
+    if marker.is_writable() {
+        return Ok(());
+    }
+    let reason = "a later version of forge wrote it; this one only reads it".to_owned();
+    Err(Error::ReadOnly { reason })
 }

@@ -10,6 +10,7 @@ use crate::backend::framed_log::FramedLog;
 use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, Cipher, SealKey, SealMode, Spool, files};
+use crate::engine::commit::check_version;
 use crate::engine::random::random;
 use crate::engine::spool;
 use crate::error::{Error, ErrorKind, Result};
@@ -74,10 +75,7 @@ impl Store {
         if let Some(place) = &marker.database {
             return adopt_in_database(path, &marker, place, options, &keyring);
         }
-        if !marker.is_writable() {
-            let reason = "a later version of forge wrote it; this one only reads it".to_owned();
-            return Err(Error::ReadOnly { reason });
-        }
+        check_version(&marker)?;
         let before = match StoreTrust::for_store(path, &marker, options) {
             Ok(trust) => trust.seal_status,
             Err(error) if error.kind() == ErrorKind::Forged => SealStatus::NoKey,
