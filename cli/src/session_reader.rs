@@ -7,6 +7,7 @@ use crate::id_match;
 use crate::text::{TextLength, TextReader};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
+use forge_store::model::time_grammar::{MomentBase, MomentExpression};
 use forge_store::model::{ClaimEntry, Key, Kind, Timestamp};
 use forge_store::store::{FactClock, ResolvedMoment, Session, SourcedFact, StateAt, Store};
 
@@ -44,15 +45,19 @@ impl SessionReader {
 
     /// Returns the time of a moment; the greatest time for the head.
     pub fn time(&self, context: &Context, at: &MomentArg) -> Result<Timestamp, CommandError> {
-        use forge_store::model::time_grammar::MomentBase;
+        self.time_of(context, &workspace::moment(context, &self.session, at)?)
+    }
+
+    fn time_of(
+        &self,
+        context: &Context,
+        moment: &MomentExpression,
+    ) -> Result<Timestamp, CommandError> {
         // A given time is not moved to an event, even if it is before the first one.
-        let moment = workspace::moment(context, &self.session, at)?;
-        if let MomentBase::Time(time) = moment.base
-            && moment.back == 0
-        {
-            return Ok(self.session.time_by(&time)?);
+        if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
+            return Ok(self.session.time_by(time)?);
         }
-        let point = workspace::resolve_here(context, &self.session, &moment)?;
+        let point = workspace::resolve_here(context, &self.session, moment)?;
         Ok(point.time().unwrap_or(Timestamp::MAX))
     }
 
@@ -70,14 +75,30 @@ impl SessionReader {
         let time = |moment| self.time(context, moment);
         let range =
             TimeRange { since: since.map(time).transpose()?, until: until.map(time).transpose()? };
-        if let (Some(since), Some(until)) = (since, until)
-            && range.since > range.until
-        {
-            let (since, until) = (since.as_str(), until.as_str());
-            return Err(CommandError::invalid(format!("'{since}' is after '{until}'"))
-                .hinted("exchange the two moments"));
-        }
+        check_order(since.zip(range.since), until.zip(range.until))?;
         Ok(range)
+    }
+
+    /// Returns the time at which a story begins, if it was given, and the point at which it ends:
+    /// the head, if no moment was given.
+    ///
+    /// # Errors
+    /// As for [`SessionReader::time_range`].
+    pub fn story_range(
+        &self,
+        context: &Context,
+        since: Option<&MomentArg>,
+        at: Option<&MomentArg>,
+    ) -> Result<(Option<Timestamp>, ResolvedMoment), CommandError> {
+        let begin = since.map(|since| self.time(context, since)).transpose()?;
+        let Some(at) = at else { return Ok((begin, self.session.head()?)) };
+        let hinted = |error| workspace::hint_checkpoint(&self.session, at, error);
+        // It is parsed once, because that may print a note.
+        let moment = workspace::moment(context, &self.session, at).map_err(hinted)?;
+        let end = self.time_of(context, &moment).map_err(hinted)?;
+        check_order(since.zip(begin), Some((at, end)))?;
+        let point = workspace::resolve_here(context, &self.session, &moment).map_err(hinted)?;
+        Ok((begin, point))
     }
 
     pub fn state(
@@ -93,6 +114,20 @@ impl SessionReader {
     pub fn texts(&self, length: TextLength) -> TextReader<'_> {
         TextReader::new(&self.session, length)
     }
+}
+
+/// Checks that the first of two moments is not after the second one.
+fn check_order(
+    since: Option<(&MomentArg, Timestamp)>,
+    until: Option<(&MomentArg, Timestamp)>,
+) -> Result<(), CommandError> {
+    let (Some((since, begin)), Some((until, end))) = (since, until) else { return Ok(()) };
+    if begin <= end {
+        return Ok(());
+    }
+    let (since, until) = (since.as_str(), until.as_str());
+    Err(CommandError::invalid(format!("'{since}' is after '{until}'"))
+        .hinted("exchange the two moments"))
 }
 
 /// The first and the last time of what is shown.

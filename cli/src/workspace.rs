@@ -397,16 +397,17 @@ pub fn point(
 ) -> Result<ResolvedMoment, CommandError> {
     let found = self::moment(context, session, moment);
     let resolved = found.and_then(|found| resolve_here(context, session, &found));
-    resolved.map_err(|error| {
-        let text = moment.as_str();
-        let all = session.checkpoints(&CheckpointFilter::default()).unwrap_or_default();
-        match all.iter().find(|one| one.message.eq_ignore_ascii_case(text)) {
-            Some(one) => {
-                error.hinted(format!("the checkpoint '#{}' has this message", one.sequence))
-            }
-            None => error,
-        }
-    })
+    resolved.map_err(|error| hint_checkpoint(session, moment, error))
+}
+
+/// Adds a hint to the error about a moment if it is the message of a checkpoint.
+pub fn hint_checkpoint(session: &Session, moment: &MomentArg, error: CommandError) -> CommandError {
+    let text = moment.as_str();
+    let all = session.checkpoints(&CheckpointFilter::default()).unwrap_or_default();
+    match all.iter().find(|one| one.message.eq_ignore_ascii_case(text)) {
+        Some(one) => error.hinted(format!("the checkpoint '#{}' has this message", one.sequence)),
+        None => error,
+    }
 }
 
 /// Resolves a parsed moment in a session, at the time and in the zone of the command.

@@ -124,10 +124,11 @@ impl LogArgs {
         reading: &SessionReader,
         context: &Context,
     ) -> Result<StoryReport, CommandError> {
-        let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
+        let (since, point) =
+            reading.story_range(context, self.since.as_ref(), self.until.as_ref())?;
         let request = StoryRequest {
-            point: reading.point(context, self.until.as_ref())?,
-            since: range.since,
+            point,
+            since,
             until: None,
             limit: Some(self.limit.unwrap_or(STORY_LINES)),
             all: self.story.facts,

@@ -105,11 +105,11 @@ impl Verb for ReportArgs {
         let (reading, range) = self.chosen(opened, context)?;
         let at = range.as_ref().map(|range| &range.1).or(self.at.as_ref());
         let since = range.as_ref().map(|range| &range.0).or(self.since.as_ref());
-        let point = reading.point(context, at)?;
+        let (since, point) = reading.story_range(context, since, at)?;
         let limits = ReportLimits {
             zone: self.zone,
             shared: self.share,
-            since: reading.time_range(context, since, at)?.since,
+            since,
             as_of: at.and(point.time()),
         };
         let redactor = workspace::redactor(context).unwrap_or_default();

@@ -47,10 +47,10 @@ impl Verb for StoryArgs {
         let of = self.of.as_ref().map(NameArg::as_str);
         let session = workspace::named_or_chosen_session(context, &store, of)?;
         let reading = SessionReader { store, session };
-        let range = reading.time_range(context, self.since.as_ref(), self.at.as_ref())?;
+        let (since, point) = reading.story_range(context, self.since.as_ref(), self.at.as_ref())?;
         let request = StoryRequest {
-            point: reading.point(context, self.at.as_ref())?,
-            since: range.since,
+            point,
+            since,
             until: None,
             limit: self.limit,
             all: self.all,
