@@ -418,7 +418,7 @@ fn a_time_skipped_by_a_clock_change_gives_a_warning() {
     assert!(output.stderr.contains("does not exist"), "{output}");
     assert_eq!(output.code, 3);
     // Regression: the story resolved its end twice, with a warning each time.
-    for args in [["story", "--at", "2026-03-29 02:30"], ["log", "--until", "2026-03-29 02:30"]] {
+    for args in [["story", "--at", "2025-03-30 02:30"], ["log", "--until", "2025-03-30 02:30"]] {
         let output = environment.forge(args);
         assert_eq!(output.stderr.matches("does not exist").count(), 1, "{output}");
     }

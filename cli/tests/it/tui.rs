@@ -258,6 +258,7 @@ fn a_long_text_is_written_in_the_editor_and_the_screen_comes_back() {
     terminal.sees("cannot write 'none/here.md': No such file or directory");
     // The refused path is still in the input.
     terminal.press(&["Escape"]);
+    terminal.loses("write this view to:");
     terminal.press(&["q"]);
     terminal.sees("left=0");
 }
