@@ -128,7 +128,7 @@ impl StateAt {
 
     /// Returns the last result of each check.
     pub fn checks(&self) -> Result<CheckResults> {
-        Ok(CheckResults::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
+        Ok(CheckResults::of_facts(&self.facts_of(Kind::Verification)?))
     }
 }
 
@@ -219,7 +219,7 @@ fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
         word: Some(result.status.word()),
         exit_code: result.exit_code,
         reason: result.description.as_deref().map(cut),
-        ..line(Kind::Verification, result.fact.id, Some(&result.text), result.fact.at)
+        ..line(Kind::Verification, result.id, Some(&result.text), result.at)
     });
     let mut lines: Vec<BriefLine> = lines.collect();
     lines.sort_by(|a, b| (b.at, &a.id).cmp(&(a.at, &b.id)));

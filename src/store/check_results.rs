@@ -2,7 +2,7 @@
 
 use crate::engine::fact::SourcedFact;
 use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
-use crate::model::{Fact, Kind};
+use crate::model::{Fact, Kind, Timestamp};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -10,8 +10,10 @@ use std::ops::Bound;
 /// The last result of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LastCheckResult {
-    /// The fact with the result.
-    pub fact: Fact,
+    /// The id of the verification with the result.
+    pub id: String,
+    /// When the check ended.
+    pub at: Timestamp,
     /// The status; never `unknown` or `skipped`.
     pub status: VerificationStatus,
     /// The name of the check, with its targets if several checks in the list share the name.
@@ -111,12 +113,12 @@ impl CheckTracker {
     ///
     /// A result replaces an earlier one of the same check, and of a check that it covers: a run of
     /// all tests replaces a run of some. `unknown` and `skipped` results replace nothing.
-    pub(crate) fn add(&mut self, fact: Fact, found: &VerificationResult) -> CheckTurn {
+    pub(crate) fn add(&mut self, fact: &Fact, found: &VerificationResult) -> CheckTurn {
         let status = found.status.unwrap_or(VerificationStatus::Unknown);
         if matches!(status, VerificationStatus::Skipped | VerificationStatus::Unknown) {
             return CheckTurn::Undecided;
         }
-        let of = CheckIdentity::of(&fact, found);
+        let of = CheckIdentity::of(fact, found);
         let good = status == VerificationStatus::Passed;
         let settled = self.failing.remove_related(&of, |earlier| of.covers(earlier));
         // If a part fails, a check that covers it does not pass any more.
@@ -136,11 +138,12 @@ impl CheckTracker {
         };
         let list = if good { &mut self.passed } else { &mut self.failing };
         list.insert(LastCheckResult {
+            id: fact.id.clone(),
+            at: fact.at,
             status,
             text: of.name.clone(),
             description: display_text(&found.description).map(Cow::into_owned),
             exit_code: found.exit_code,
-            fact,
             of,
         });
         turn
@@ -267,7 +270,7 @@ pub(crate) fn check_label(fact: &Fact, found: &VerificationResult) -> String {
 
 impl CheckResults {
     /// Computes the last result of each check in these facts, which are ordered by time.
-    pub(super) fn of(facts: impl Iterator<Item = Fact>) -> Self {
+    pub(super) fn of<'f>(facts: impl Iterator<Item = &'f Fact>) -> Self {
         let mut checks = CheckTracker::default();
         for fact in facts {
             if let Ok(found) = VerificationResult::from_value(&fact.value) {
@@ -280,8 +283,8 @@ impl CheckResults {
     /// Computes the last result of each check among these facts of a state.
     #[must_use]
     pub fn of_facts(facts: &[SourcedFact]) -> Self {
-        let checks = facts.iter().filter(|known| known.fact.kind == Kind::Verification);
-        Self::of(checks.map(|known| known.fact.clone()))
+        let facts = facts.iter().map(|known| &known.fact);
+        Self::of(facts.filter(|fact| fact.kind == Kind::Verification))
     }
 }
 
@@ -420,7 +423,8 @@ mod tests {
         let facts = results.iter().zip(1..).map(|((name, target, folder, status), number)| {
             fact(number, name, target, *folder, status)
         });
-        let checks = CheckResults::of(facts);
+        let facts: Vec<Fact> = facts.collect();
+        let checks = CheckResults::of(facts.iter());
         checks.failing.into_iter().map(|result| result.text).collect()
     }
 
@@ -489,7 +493,7 @@ mod tests {
         let mut turn = |target: &str, status: &str| {
             let fact = fact(1, "cargo test", target, W, status);
             let found = VerificationResult::from_value(&fact.value).unwrap();
-            checks.add(fact, &found)
+            checks.add(&fact, &found)
         };
         assert_eq!(turn("foo", "passed"), CheckTurn::FirstPass);
         assert_eq!(turn("foo", "failed"), CheckTurn::FirstFailure);
@@ -538,7 +542,7 @@ mod tests {
                     !of.covers(earlier) && (good || !earlier.covers(&of))
                 });
                 if good { &mut passed } else { &mut failing }.push(of);
-                tracker.add(fact, &found);
+                tracker.add(&fact, &found);
             }
             let identities = |list: Vec<LastCheckResult>| {
                 list.into_iter().map(|result| result.of).collect::<Vec<_>>()

@@ -6,6 +6,7 @@ use super::failure_text::failure_text;
 use super::item::StoryKind;
 use super::project_root::shown_text;
 use super::{DeliveredCommit, Story, StoryItem, StoryRef};
+use crate::engine::parallel;
 use crate::error::{Error, Result};
 use crate::model::claim::{FactText, FieldValue};
 use crate::model::text::count_text;
@@ -16,6 +17,8 @@ use crate::store::{BriefLine, SessionBrief, SourcedFact, StateAt, TextResolver};
 const PROMPTS: usize = 5;
 /// The maximum number of commits in a brief: the last ones.
 const COMMITS: usize = 10;
+/// The number of facts from which a second thread saves more time than its start costs.
+const PARALLEL_FACTS: usize = 1000;
 /// The length of the beginning and of the end of an output in which a failure is looked for, in
 /// bytes.
 const OUTPUT_BYTES: usize = 256 * 1024;
@@ -24,18 +27,22 @@ impl Story {
     /// Returns the brief of a state: for a person, for an agent after a compaction, and for a
     /// program.
     pub fn brief(state: &StateAt, resolve: TextResolver<'_>) -> Result<SessionBrief> {
-        Self::brief_of_facts(state, state.facts()?, resolve)
+        Self::brief_of_facts(state, &state.facts()?, resolve)
     }
 
     /// Returns the brief of a state. `facts` are all facts of that state.
     pub fn brief_of_facts(
         state: &StateAt,
-        facts: Vec<SourcedFact>,
+        facts: &[SourcedFact],
         resolve: TextResolver<'_>,
     ) -> Result<SessionBrief> {
-        let mut brief = state.brief_of(&facts)?;
-        add_failures(state, &facts, resolve, &mut brief.failing)?;
-        let mut story = Self::of_events(state, StoryEvents::read_for_brief(state, facts)?)?;
+        let (brief, story) = parallel::both(
+            facts.len() >= PARALLEL_FACTS,
+            || state.brief_of(facts),
+            || Self::of_events(state, StoryEvents::read_for_brief(state, facts)?),
+        );
+        let (mut brief, mut story) = (brief?, story?);
+        add_failures(state, facts, resolve, &mut brief.failing)?;
         story.keep_prompts(PROMPTS);
         story.read_whole_texts(state.session(), resolve)?;
         brief.prompts = story.items().rev().map(prompt_line).collect();

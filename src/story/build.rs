@@ -35,7 +35,7 @@ const SHORT_ANSWER: usize = 32;
 
 /// Builds a story, event by event.
 #[derive(Default)]
-pub(super) struct StoryBuilder {
+pub(super) struct StoryBuilder<'f> {
     session: String,
     root: Option<ProjectRoot>,
     turns: Vec<StoryTurn>,
@@ -49,17 +49,17 @@ pub(super) struct StoryBuilder {
     /// The item that collects edits, by its index in the current turn, and its edits.
     open_edits: Option<(usize, EditGroup)>,
     /// The last message of the main agent: the index of its item in the current turn, and its fact.
-    last_message: Option<(usize, SourcedFact)>,
+    last_message: Option<(usize, &'f SourcedFact)>,
     /// The commands that verifications report.
-    checked: CheckedCommands,
+    checked: CheckedCommands<'f>,
     /// The ids of the commands whose commits have an item.
     committed: BTreeSet<String>,
 }
 
-impl StoryBuilder {
+impl<'f> StoryBuilder<'f> {
     /// Creates a builder for the story of these events. Takes everything but the events from
     /// `read`.
-    pub(super) fn new(session: String, read: &mut StoryEvents) -> Self {
+    pub(super) fn new(session: String, read: &mut StoryEvents<'f>) -> Self {
         Self {
             session,
             root: read.root.take(),
@@ -71,7 +71,7 @@ impl StoryBuilder {
     }
 
     /// Builds the story of all events.
-    pub(super) fn build(mut self, state: &StateAt, read: StoryEvents) -> Result<Story> {
+    pub(super) fn build(mut self, state: &StateAt, read: StoryEvents<'f>) -> Result<Story> {
         let revisions = read.events.iter().filter_map(|(_, event)| match event {
             StoryEvent::Record(LogItem::Revision(entry)) => Some(entry.sequence),
             _ => None,
@@ -128,20 +128,20 @@ impl StoryBuilder {
         }
     }
 
-    fn add_fact(&mut self, known: SourcedFact) {
+    fn add_fact(&mut self, known: &'f SourcedFact) {
         let fact = &known.fact;
         let agent = text_field(&fact.value, "agent").map(str::to_owned);
         if let Some(agent) = &agent {
             self.agents.add_fact(agent, fact);
         }
         match fact.kind {
-            Kind::Prompt => self.add_prompt(&known),
+            Kind::Prompt => self.add_prompt(known),
             Kind::Message => self.add_message(known),
-            Kind::Command => self.add_command(&known),
-            Kind::Code => self.add_code(&known),
-            Kind::Verification => self.add_check(&known),
+            Kind::Command => self.add_command(known),
+            Kind::Code => self.add_code(known),
+            Kind::Verification => self.add_check(known),
             Kind::Measurement => {
-                if let Some(item) = fact_item::measurement_item(&known) {
+                if let Some(item) = fact_item::measurement_item(known) {
                     self.push(item);
                 }
             }
@@ -150,19 +150,19 @@ impl StoryBuilder {
                 let name = sent.description.or(sent.agent_type);
                 let name = name.as_ref().map_or(&*fact.id, FactText::preview);
                 let item = StoryItem::loud(
-                    shown_at(&known),
+                    shown_at(known),
                     StoryKind::Agent,
                     format!("sub-agent: {}", one_line(name, ITEM_CHARS)),
                 );
                 self.push(item.about(Kind::Agent, &fact.id).by(Some(fact.id.clone())));
             }
             Kind::Task => {
-                if let Some(item) = fact_item::task_item(&known) {
+                if let Some(item) = fact_item::task_item(known) {
                     self.push(item);
                 }
             }
-            Kind::Tool => self.push(fact_item::tool_item(&known, self.root.as_ref())),
-            Kind::Notice => self.push(fact_item::notice_item(&known, self.root.as_ref())),
+            Kind::Tool => self.push(fact_item::tool_item(known, self.root.as_ref())),
+            Kind::Notice => self.push(fact_item::notice_item(known, self.root.as_ref())),
             _ => {}
         }
     }
@@ -178,15 +178,15 @@ impl StoryBuilder {
         if item.text.chars().count() < SHORT_ANSWER
             && !is_slash
             && let Some(question) = last
-            && let Some(text) = message_text(&question)
+            && let Some(text) = message_text(question)
         {
-            fill_from(&mut item, TextPart::Question, &question, &text, self.root.as_ref());
+            fill_from(&mut item, TextPart::Question, question, &text, self.root.as_ref());
         }
         self.turns.push(StoryTurn { prompt: Some(item), items: Vec::new() });
     }
 
-    fn add_message(&mut self, known: SourcedFact) {
-        let Some(item) = fact_item::message_item(&known, self.root.as_ref()) else { return };
+    fn add_message(&mut self, known: &'f SourcedFact) {
+        let Some(item) = fact_item::message_item(known, self.root.as_ref()) else { return };
         let is_main = item.agent.is_none();
         self.push(item);
         if is_main && let Some(turn) = self.turns.last() {
@@ -256,7 +256,7 @@ impl StoryBuilder {
     fn add_check(&mut self, known: &SourcedFact) {
         let fact = &known.fact;
         let Ok(found) = VerificationResult::from_value(&fact.value) else { return };
-        let turn = self.checks.add(fact.clone(), &found);
+        let turn = self.checks.add(fact, &found);
         if let Some(agent) = &found.agent
             && turn != CheckTurn::Undecided
         {
@@ -348,7 +348,7 @@ impl StoryBuilder {
 
     /// Ends the current turn. Makes the last message of the main agent in it loud, and returns this
     /// message.
-    fn end_turn(&mut self) -> Option<SourcedFact> {
+    fn end_turn(&mut self) -> Option<&'f SourcedFact> {
         self.close_edits();
         let (place, message) = self.last_message.take()?;
         if let Some(item) = self.turns.last_mut().and_then(|turn| turn.items.get_mut(place)) {

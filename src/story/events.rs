@@ -2,6 +2,7 @@
 
 use super::StoryCut;
 use super::agent_work::AgentWork;
+use super::fact_item::assistant_message;
 use super::project_root::ProjectRoot;
 use crate::error::Result;
 use crate::model::claim::{FactText, FieldValue};
@@ -10,8 +11,8 @@ use crate::store::{BranchSummary, LogItem, SourcedFact, StateAt};
 use std::collections::BTreeSet;
 
 /// Something that happened, from which the story makes an item.
-pub(super) enum StoryEvent {
-    Fact(SourcedFact),
+pub(super) enum StoryEvent<'f> {
+    Fact(&'f SourcedFact),
     /// A revision or a checkpoint.
     Record(LogItem),
     BranchCreated(BranchSummary),
@@ -19,7 +20,7 @@ pub(super) enum StoryEvent {
     BranchSettled(BranchSummary),
 }
 
-impl StoryEvent {
+impl StoryEvent<'_> {
     /// Returns the rank of the event among events of the same time: a prompt is first, a
     /// message last.
     const fn rank(&self) -> u8 {
@@ -39,20 +40,20 @@ impl StoryEvent {
 
 /// Everything from which a story is built, except for the changes of revisions.
 #[derive(Default)]
-pub(super) struct StoryEvents {
+pub(super) struct StoryEvents<'f> {
     /// The events with the times at which the story shows them, oldest first.
-    pub(super) events: Vec<(Timestamp, StoryEvent)>,
+    pub(super) events: Vec<(Timestamp, StoryEvent<'f>)>,
     /// The folder of the project.
     pub(super) root: Option<ProjectRoot>,
     /// The sub-agents, without their work.
     pub(super) agents: AgentWork,
     /// The commands that verifications report.
-    pub(super) checked: CheckedCommands,
+    pub(super) checked: CheckedCommands<'f>,
 }
 
-impl StoryEvents {
+impl<'f> StoryEvents<'f> {
     /// Reads the events up to the moment of a state.
-    pub(super) fn read(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
+    pub(super) fn read(state: &StateAt, facts: &'f [SourcedFact]) -> Result<Self> {
         Self::of_facts(facts).with_records(state, state.records()?)
     }
 
@@ -61,7 +62,7 @@ impl StoryEvents {
     /// has no older ones.
     pub(super) fn read_recent(
         state: &StateAt,
-        facts: Vec<SourcedFact>,
+        facts: &'f [SourcedFact],
         count: usize,
     ) -> Result<(Self, Option<StoryCut>)> {
         let (mut records, has_older) = state.last_records(count)?;
@@ -93,7 +94,7 @@ impl StoryEvents {
 
     /// Reads what a brief needs: facts, and the checkpoints since the first edit. The cost does not
     /// depend on the number of revisions.
-    pub(super) fn read_for_brief(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
+    pub(super) fn read_for_brief(state: &StateAt, facts: &'f [SourcedFact]) -> Result<Self> {
         let edits = facts.iter().filter(|known| known.fact.kind == Kind::Code);
         let first_edit = edits.map(|known| known.fact.at).min();
         let mut read = Self::of_facts(facts);
@@ -112,12 +113,35 @@ impl StoryEvents {
                 read.events.push((item.time(), StoryEvent::Record(item)));
             }
         }
-        Ok(read.sorted())
+        let mut read = read.sorted();
+        read.keep_answered_messages();
+        Ok(read)
     }
 
-    fn of_facts(facts: Vec<SourcedFact>) -> Self {
+    /// Removes the messages except for the last one of the main agent before each prompt: a short
+    /// prompt is shown with the question that it answers.
+    fn keep_answered_messages(&mut self) {
+        let mut is_answered = false;
+        let kept = self.events.iter().rev().map(|(_, event)| match event {
+            StoryEvent::Fact(known) if known.fact.kind == Kind::Prompt => {
+                is_answered = true;
+                true
+            }
+            StoryEvent::Fact(known) if known.fact.kind == Kind::Message => {
+                let is_kept = is_answered
+                    && assistant_message(known).is_some_and(|message| message.agent.is_none());
+                is_answered &= !is_kept;
+                is_kept
+            }
+            _ => true,
+        });
+        let mut kept: Vec<bool> = kept.collect();
+        self.events.retain(|_| kept.pop().unwrap_or_default());
+    }
+
+    fn of_facts(facts: &'f [SourcedFact]) -> Self {
         let mut read = Self::default();
-        let mut folders: Vec<String> = Vec::new();
+        let mut folders = Vec::new();
         for known in facts {
             let fact = &known.fact;
             match fact.kind {
@@ -128,11 +152,11 @@ impl StoryEvents {
                 _ => {}
             }
             for name in ["working_dir", "cwd"] {
-                folders.extend(text_field(&fact.value, name).map(str::to_owned));
+                folders.extend(text_field(&fact.value, name));
             }
-            read.events.push((shown_at(&known), StoryEvent::Fact(known)));
+            read.events.push((shown_at(known), StoryEvent::Fact(known)));
         }
-        read.root = ProjectRoot::most_common(folders.iter().map(String::as_str));
+        read.root = ProjectRoot::most_common(folders.into_iter());
         read
     }
 
@@ -144,23 +168,23 @@ impl StoryEvents {
 
 /// The commands that verifications report.
 #[derive(Debug, Default)]
-pub(super) struct CheckedCommands {
-    ids: BTreeSet<String>,
-    lines: BTreeSet<(Timestamp, String)>,
+pub(super) struct CheckedCommands<'f> {
+    ids: BTreeSet<&'f str>,
+    lines: BTreeSet<(Timestamp, &'f str)>,
 }
 
-impl CheckedCommands {
-    fn add(&mut self, verification: &Fact) {
-        self.ids.insert(call_of(&verification.id).to_owned());
+impl<'f> CheckedCommands<'f> {
+    fn add(&mut self, verification: &'f Fact) {
+        self.ids.insert(call_of(&verification.id));
         if let Some(line) = text_field(&verification.value, "command") {
-            self.lines.insert((verification.at, line.to_owned()));
+            self.lines.insert((verification.at, line));
         }
     }
 
     /// Returns whether a verification reports this command.
     pub(super) fn contains(&self, command: &Fact) -> bool {
         let line = text_field(&command.value, "command").unwrap_or_default();
-        self.ids.contains(&command.id) || self.lines.contains(&(command.at, line.to_owned()))
+        self.ids.contains(command.id.as_str()) || self.lines.contains(&(command.at, line))
     }
 }
 

@@ -20,15 +20,21 @@ pub(super) fn prompt_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Op
     (!item.text.is_empty()).then_some(item)
 }
 
-/// Returns the line of an agent's message; `None` for a message without text or from another
-/// author.
-pub(super) fn message_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Option<StoryItem> {
+/// Returns a message of an assistant that has a text.
+pub(super) fn assistant_message(known: &SourcedFact) -> Option<Message> {
     let role = known.fact.value.field("role").and_then(FactText::read);
     if role.as_ref().map(FactText::preview) != Some("assistant") {
         return None;
     }
     let message = Message::from_value(&known.fact.value).ok()?;
-    let text = message.text.filter(|text| !text.preview().trim().is_empty())?;
+    message.text.as_ref().is_some_and(|text| !text.preview().trim().is_empty()).then_some(message)
+}
+
+/// Returns the line of an agent's message; `None` for a message without text or from another
+/// author.
+pub(super) fn message_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Option<StoryItem> {
+    let message = assistant_message(known)?;
+    let text = message.text?;
     let item = StoryItem::quiet(known.fact.at, StoryKind::Message, FoldKey::Message, "");
     let mut item = item.about(Kind::Message, &known.fact.id).by(message.agent);
     fill_from(&mut item, TextPart::Gist, known, &text, root);

@@ -101,11 +101,11 @@ impl Story {
     ///
     /// Of long texts only the beginning is known until [`Story::read_whole_texts`] reads them.
     pub fn read(state: &StateAt) -> Result<Self> {
-        Self::of_facts(state, state.facts()?)
+        Self::of_facts(state, &state.facts()?)
     }
 
     /// Reads the story up to the moment of a state. `facts` are all facts of that state.
-    pub fn of_facts(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
+    pub fn of_facts(state: &StateAt, facts: &[SourcedFact]) -> Result<Self> {
         Self::of_events(state, StoryEvents::read(state, facts)?)
     }
 
@@ -119,7 +119,8 @@ impl Story {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn read_recent(state: &StateAt, count: usize) -> Result<Self> {
-        let (read, cut) = StoryEvents::read_recent(state, state.facts()?, count)?;
+        let facts = state.facts()?;
+        let (read, cut) = StoryEvents::read_recent(state, &facts, count)?;
         let mut story = Self::of_events(state, read)?;
         if let Some(cut) = cut {
             story.retain_between(cut.at, Timestamp::MAX);
@@ -129,7 +130,7 @@ impl Story {
         Ok(story)
     }
 
-    fn of_events(state: &StateAt, mut read: StoryEvents) -> Result<Self> {
+    fn of_events(state: &StateAt, mut read: StoryEvents<'_>) -> Result<Self> {
         StoryBuilder::new(state.info()?.name, &mut read).build(state, read)
     }
 

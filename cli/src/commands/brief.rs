@@ -37,7 +37,7 @@ impl Verb for BriefArgs {
         let reading = SessionReader { store: store.clone(), session };
         let point = reading.point(context, self.at.as_ref())?;
         let state = reading.state(&point, false)?;
-        let screen = super::checkpoint_query::brief_screen(&reading, &state, state.facts()?)?;
+        let screen = super::checkpoint_query::brief_screen(&reading, &state, &state.facts()?)?;
         Ok(BriefReport::new(screen, budget))
     }
 }

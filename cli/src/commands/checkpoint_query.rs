@@ -161,7 +161,7 @@ fn state(
             Some(entities_by_kind(&state, &facts, &args.kinds, texts)?)
         };
         StateReport::Screen(Box::new(StateScreen {
-            brief: brief_screen(reading, &state, facts)?,
+            brief: brief_screen(reading, &state, &facts)?,
             folded: FoldedJson::between(&state)?,
             kinds,
             full: args.full,
@@ -174,7 +174,7 @@ fn state(
 pub fn brief_screen(
     reading: &SessionReader,
     state: &StateAt,
-    facts: Vec<SourcedFact>,
+    facts: &[SourcedFact],
 ) -> Result<BriefScreen, CommandError> {
     let brief = Story::brief_of_facts(state, facts, &forge_agents::resolve)?;
     let checkpoint = brief.checkpoint.as_ref();

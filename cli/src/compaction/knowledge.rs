@@ -75,7 +75,7 @@ impl SessionKnowledge {
         let facts = state.facts()?;
         let prompts = prompts(&facts, state.session(), whole_prompts);
         let files = changed_files(&facts);
-        let brief = Story::brief_of_facts(state, facts, &forge_agents::resolve)?;
+        let brief = Story::brief_of_facts(state, &facts, &forge_agents::resolve)?;
         let (mut decisions, mut constraints) = (Vec::new(), Vec::new());
         for (id, entry) in state.claims_of(Kind::Belief)? {
             let Ok(belief) = Belief::from_value(&entry.value) else { continue };

@@ -98,9 +98,9 @@ struct CheckJson<'s> {
 impl<'s> FindingsJson<'s> {
     fn of(findings: &'s StoryFindings) -> Self {
         let check = |check: &'s LastCheckResult| CheckJson {
-            id: &check.fact.id,
+            id: &check.id,
             name: &check.text,
-            at: check.fact.at,
+            at: check.at,
             exit_code: check.exit_code,
         };
         Self {
@@ -244,7 +244,7 @@ fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
     screen.gap();
     let last_day = findings.span.map(|(_, to)| screen.day(to));
     for check in &findings.failing {
-        let (day, clock) = (screen.day(check.fact.at), screen.clock(check.fact.at));
+        let (day, clock) = (screen.day(check.at), screen.clock(check.at));
         let at = if last_day.as_ref() == Some(&day) { clock } else { format!("{clock} on {day}") };
         screen.short_line(&[
             (Tone::Bad, "✗ failing  "),

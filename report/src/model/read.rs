@@ -57,8 +57,8 @@ impl ReportModel {
         let session = state.session();
         let info = state.info()?;
         let facts = state.facts()?;
-        let brief = Story::brief(state, resolve)?;
-        let mut story = Story::of_facts(state, facts.clone())?;
+        let brief = Story::brief_of_facts(state, &facts, resolve)?;
+        let mut story = Story::of_facts(state, &facts)?;
         if let Some(since) = limits.since {
             story.retain_between(since, Timestamp::MAX);
         }

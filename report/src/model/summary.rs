@@ -97,13 +97,13 @@ pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[Turn
         subject: texts.clean(commit.subject.as_deref().unwrap_or("without a known message")),
         anchor: commit_anchor(commit.at),
     });
-    let last_pass = findings.passing.iter().max_by_key(|check| check.fact.at);
+    let last_pass = findings.passing.iter().max_by_key(|check| check.at);
     Outcome {
         last_word,
         last_question: last_question.map(|question| texts.clean(&question)),
         failing: failing.collect(),
         passing: findings.passing.len(),
-        last_pass: last_pass.map(|check| (texts.clean(&check.text), check.fact.at)),
+        last_pass: last_pass.map(|check| (texts.clean(&check.text), check.at)),
         commits: commits.collect(),
         uncommitted: findings.uncommitted.iter().map(|file| texts.clean(&file.path)).collect(),
     }
