@@ -80,6 +80,36 @@ fn edit(id: &str, minute: i64, path: &str) -> Fact {
 }
 
 #[test]
+fn the_prompts_of_a_brief_have_the_questions_that_they_answer() {
+    let of_helper = [("role", "assistant"), ("agent", "a1"), ("text", "Shall I go on?")];
+    let facts = vec![
+        agent_message("m1", 0, "Shall I begin?"),
+        prompt("p1", 1, "yes"),
+        agent_message("m2", 2, "I will look."),
+        agent_message("m3", 3, "Which one do you prefer?"),
+        fact(Kind::Message, "m4", 4, &of_helper),
+        fact(Kind::Message, "m5", 4, &[("role", "user"), ("text", "a tool's result?")]),
+        fact(Kind::Message, "m6", 4, &[("role", "assistant"), ("text", " ")]),
+        prompt("p2", 5, "A."),
+        prompt("p3", 6, "go"),
+        agent_message("m7", 7, "Is it done?"),
+    ];
+    let session = session(facts);
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let brief = Story::brief(&state, &|_, _| None).unwrap();
+    let prompts: Vec<_> =
+        brief.prompts.iter().map(|line| (&*line.text, line.reason.as_deref())).collect();
+    assert_eq!(
+        prompts,
+        [
+            ("go", None),
+            ("A.", Some("to: Which one do you prefer?")),
+            ("yes", Some("to: Shall I begin?")),
+        ]
+    );
+}
+
+#[test]
 fn a_turn_begins_with_a_prompt_and_ends_with_the_last_message() {
     let facts = vec![
         prompt("p1", 0, "why is the cache stale after a restart?"),
