@@ -1,4 +1,4 @@
-//! `forge session` begins, chooses, lists, shows, joins and restores sessions.
+//! `forge session` begins, chooses, lists, shows, joins, drops and restores sessions.
 
 use crate::args::list_format::ListFormat;
 use crate::args::value::{NameArg, session_kind_parser};
@@ -9,11 +9,12 @@ use crate::remote::{DEFAULT_NAME, Remotes, about};
 use crate::report::formatted_list::FormattedList;
 use crate::report::remote::{RemoteSessionLine, RemoteSessionListReport};
 use crate::report::session::{
-    SessionJoinReport, SessionLine, SessionListReport, SessionShowReport,
+    SessionDropReport, SessionJoinReport, SessionLine, SessionListReport, SessionShowReport,
 };
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::SessionKind;
+use forge_store::shell::quoted;
 use forge_store::store::{NewSession, Session, Store};
 
 /// Begin, choose and list debugging sessions.
@@ -29,6 +30,8 @@ pub enum SessionCommand {
     Use(SessionUseArgs),
     /// Make the agent session of this command part of another session
     Join(SessionJoinArgs),
+    /// Remove a session from all lists; 'session restore' brings it back
+    Drop(SessionDropArgs),
     /// Bring back a session that was dropped
     Restore(SessionRestoreArgs),
 }
@@ -96,6 +99,13 @@ pub struct SessionJoinArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct SessionDropArgs {
+    /// Name or id
+    #[arg(value_name = "SESSION")]
+    pub which: String,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct SessionRestoreArgs {
     /// Name that it had
     #[arg(value_name = "NAME")]
@@ -106,7 +116,7 @@ pub struct SessionRestoreArgs {
     pub kind: Option<SessionKind>,
 }
 
-commands!(SessionCommand: New, List, Show, Use, Join, Restore);
+commands!(SessionCommand: New, List, Show, Use, Join, Drop, Restore);
 
 impl Verb for SessionNewArgs {
     const NAME: &'static str = "session new";
@@ -245,6 +255,25 @@ impl Verb for SessionJoinArgs {
         let other = workspace::named_session(store, &self.other)?;
         other.join(&opened.write_context, &agent)?;
         Ok(SessionJoinReport { session: other.summary()?.info.name, agent_session: agent })
+    }
+}
+
+impl Verb for SessionDropArgs {
+    const NAME: &'static str = "session drop";
+    type Opened = OpenedStore;
+    type Report = SessionDropReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let session = workspace::named_session(&opened.store, &self.which)?;
+        let info = session.summary()?.info;
+        opened.store.drop_session(&opened.write_context, &session)?;
+        let name = quoted(&info.name);
+        let mut restore = format!("{} session restore {name}", context.forge());
+        if info.kind != SessionKind::Debug {
+            restore = format!("{restore} --kind {}", info.kind.name());
+        }
+        Ok(SessionDropReport { session: info.name, id: info.id, kind: info.kind, restore })
     }
 }
 

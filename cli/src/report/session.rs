@@ -155,6 +155,26 @@ impl Report for SessionJoinReport {
     }
 }
 
+/// A session that was dropped.
+#[derive(Debug, Serialize)]
+pub struct SessionDropReport {
+    pub session: String,
+    pub id: SessionId,
+    pub kind: SessionKind,
+    /// The command that brings it back.
+    #[serde(skip)]
+    pub restore: String,
+}
+
+impl Report for SessionDropReport {
+    fn human(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, "Dropped session ");
+        screen.put(Tone::Id, &self.session);
+        screen.plain(".");
+        screen.dim(&format!("'{}' brings it back, until a sweep removes it.", self.restore));
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub struct SessionShowReport {
     #[serde(skip)]

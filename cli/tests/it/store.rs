@@ -41,6 +41,33 @@ fn a_file_in_the_place_of_a_store_is_kept() {
 }
 
 #[test]
+fn a_dropped_session_is_in_no_list_until_it_is_restored() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "the work"]).success();
+    environment.forge(["session", "new", "by mistake"]).success();
+    environment.forge(["note", "add", "x"]).success();
+    assert_snapshot!(environment.forge(["session", "drop", "by mistake"]), @r"
+    Dropped session by mistake.
+    'forge session restore 'by mistake'' brings it back, until a sweep removes it.
+    ");
+    let names = || {
+        let list = environment.forge(["session", "list", "--json"]).json();
+        let sessions = list["sessions"].as_array().unwrap().iter();
+        let named = sessions.map(|one| (one["name"].clone(), one["current"].clone()));
+        named.collect::<Vec<_>>()
+    };
+    assert_eq!(names(), [("project".into(), true.into())]);
+    let again = environment.forge(["session", "drop", "by mistake"]);
+    assert_eq!(again.code, 3, "{again}");
+    environment.forge(["note", "add", "more work"]).success();
+    environment.forge(["session", "restore", "by mistake"]).success();
+    assert_eq!(names(), [("project".into(), true.into()), ("by mistake".into(), false.into())]);
+    let notes = environment.forge(["--session", "by mistake", "note", "list", "--json"]).json();
+    assert_eq!(notes["entities"].as_array().unwrap().len(), 1, "{notes}");
+}
+
+#[test]
 fn status_shows_store_session_and_branch() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
