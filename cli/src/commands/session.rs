@@ -266,14 +266,18 @@ impl Verb for SessionDropArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let session = workspace::named_session(&opened.store, &self.which)?;
-        let info = session.summary()?.info;
+        let summary = session.summary()?;
+        let info = summary.info;
         opened.store.drop_session(&opened.write_context, &session)?;
+        let current = opened.store.current_session()?.filter(|_| summary.current);
+        let current = current.map(|session| session.summary()).transpose()?;
+        let current = current.map(|summary| summary.info.name);
         let name = quoted(&info.name);
         let mut restore = format!("{} session restore {name}", context.forge());
         if info.kind != SessionKind::Debug {
             restore = format!("{restore} --kind {}", info.kind.name());
         }
-        Ok(SessionDropReport { session: info.name, id: info.id, kind: info.kind, restore })
+        Ok(SessionDropReport { session: info.name, id: info.id, kind: info.kind, current, restore })
     }
 }
 

@@ -161,6 +161,9 @@ pub struct SessionDropReport {
     pub session: String,
     pub id: SessionId,
     pub kind: SessionKind,
+    /// The session that is the current one from now on, if the dropped one was.
+    #[serde(skip)]
+    pub current: Option<String>,
     /// The command that brings it back.
     #[serde(skip)]
     pub restore: String,
@@ -170,7 +173,10 @@ impl Report for SessionDropReport {
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Dropped session ");
         screen.put(Tone::Id, &self.session);
-        screen.plain(".");
+        match &self.current {
+            Some(current) => screen.dim(&format!(" (current from now on: {current})")),
+            None => screen.dim(""),
+        }
         screen.dim(&format!("'{}' brings it back, until a sweep removes it.", self.restore));
     }
 }

@@ -48,7 +48,7 @@ fn a_dropped_session_is_in_no_list_until_it_is_restored() {
     environment.forge(["session", "new", "by mistake"]).success();
     environment.forge(["note", "add", "x"]).success();
     assert_snapshot!(environment.forge(["session", "drop", "by mistake"]), @r"
-    Dropped session by mistake.
+    Dropped session by mistake (current from now on: project)
     'forge session restore 'by mistake'' brings it back, until a sweep removes it.
     ");
     let names = || {
