@@ -90,17 +90,15 @@ pub fn capture_checkout(
 ) -> Result<CapturedCheckout, CommandError> {
     let git = GitRepository::around(directory, limit)?;
     let private = PrivateRepository::new(&git, store)?;
-    let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
-    let branch = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+    let (commit, branch) = git.head()?;
     let untracked = private
         .output(&["ls-files", "--others", "--exclude-standard", "-z", "--full-name"], None)?;
-    let (added, mut left_out) = untracked_entries(&untracked, &git.top, &private)?;
-    private.output(&["update-index", "--add", "-z", "--index-info"], Some(added))?;
-    let base = match &commit {
-        Some(commit) => commit.clone(),
-        None => private.object("tree")?,
-    };
-    let (diff, is_cut) = diff_to_base(&private, &base)?;
+    let (added, mut left_out) = untracked_entries(&untracked, &git.top, &private);
+    if !added.is_empty() {
+        private.output(&["update-index", "--add", "-z", "--index-info"], Some(added))?;
+    }
+    let base = commit.as_deref().unwrap_or(private.settings().empty_ids().tree);
+    let (diff, is_cut) = diff_to_base(&private, base)?;
     let untracked = String::from_utf8_lossy(&untracked);
     let untracked: Vec<String> =
         untracked.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -108,7 +106,7 @@ pub fn capture_checkout(
     left_out.extend(too_large);
     let mut unfiltered = Vec::new();
     if private.settings().has_filters() {
-        let changed = ["diff", "--name-only", "-z", "--ignore-submodules=dirty", base.as_str()];
+        let changed = ["diff", "--name-only", "-z", "--ignore-submodules=dirty", base];
         unfiltered = private.filtered(private.output(&changed, None)?)?;
     }
     Ok(CapturedCheckout { commit, branch, patches, untracked, left_out, unfiltered })
@@ -121,9 +119,9 @@ fn untracked_entries(
     untracked: &[u8],
     top: &Path,
     private: &PrivateRepository,
-) -> Result<(Vec<u8>, Vec<String>), CommandError> {
+) -> (Vec<u8>, Vec<String>) {
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());
-    let empty = private.object("blob")?;
+    let empty = private.settings().empty_ids().blob;
     for name in untracked.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         // Git lists a folder only if that is another repository.
         if name.ends_with(b"/") {
@@ -138,7 +136,7 @@ fn untracked_entries(
         lines.extend(name);
         lines.push(0);
     }
-    Ok((lines, left_out))
+    (lines, left_out)
 }
 
 /// Returns all differences of the files from this commit or tree, and whether they were cut.

@@ -121,12 +121,6 @@ impl PrivateRepository {
         process::git_output(self.command(args)?, input, self.limit)
     }
 
-    /// Returns the id of the empty object of this type, without writing it.
-    pub fn object(&self, kind: &str) -> Result<String, CommandError> {
-        let id = self.output(&["hash-object", "-t", kind, "--stdin"], Some(Vec::new()))?;
-        Ok(String::from_utf8_lossy(&id).trim().to_owned())
-    }
-
     /// Runs git in this repository, and returns at most `most + 1` bytes of its output, and how it
     /// ended.
     pub fn limited_output(

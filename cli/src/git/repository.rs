@@ -156,6 +156,27 @@ impl GitRepository {
         }
     }
 
+    /// Returns the commit and the branch that are checked out. The commit is `None` before the first
+    /// one; the branch is `None` if no branch is checked out.
+    ///
+    /// # Errors
+    ///
+    /// Unavailable if git cannot read them.
+    pub fn head(&self) -> Result<(Option<String>, Option<String>), CommandError> {
+        let both = self.command(&["rev-parse", "HEAD", "--abbrev-ref=loose", "HEAD"])?;
+        let both = process::run_git(both, None, MAX_LINK_BYTES, self.limit)?;
+        let text = String::from_utf8_lossy(&both.stdout);
+        if both.status.success()
+            && let Some((commit, branch)) = text.trim().split_once('\n')
+        {
+            let branch = Some(branch).filter(|branch| *branch != "HEAD");
+            return Ok((Some(commit.to_owned()), branch.map(str::to_owned)));
+        }
+        // That command fails before the first commit.
+        let commit = self.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+        Ok((commit, self.line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?))
+    }
+
     /// Reads the settings of the user and of the repository; the last of several values counts.
     pub fn settings(&self) -> Result<GitSettings, CommandError> {
         let listed = self.run(&["config", "--list", "--includes", "--show-scope", "-z"])?;
@@ -178,6 +199,24 @@ fn another(path: &Path) -> CommandError {
         .hinted("if the worktree was moved, run 'git worktree repair'; otherwise remove the file")
 }
 
+/// The ids of the empty objects of a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EmptyObjectIds {
+    pub blob: &'static str,
+    pub tree: &'static str,
+}
+
+/// The ids in a repository whose object format is SHA-1.
+const EMPTY_SHA1: EmptyObjectIds = EmptyObjectIds {
+    blob: "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    tree: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+};
+/// The ids in a repository whose object format is SHA-256.
+const EMPTY_SHA256: EmptyObjectIds = EmptyObjectIds {
+    blob: "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+    tree: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+};
+
 /// The configuration of a repository, by key.
 #[derive(Debug)]
 pub struct GitSettings(BTreeMap<String, String>);
@@ -187,6 +226,18 @@ impl GitSettings {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
+    }
+
+    /// Whether the ids of objects are SHA-256, not SHA-1.
+    #[must_use]
+    pub fn is_sha256(&self) -> bool {
+        self.get("extensions.objectformat") == Some("sha256")
+    }
+
+    /// Returns the ids of the empty objects.
+    #[must_use]
+    pub fn empty_ids(&self) -> EmptyObjectIds {
+        if self.is_sha256() { EMPTY_SHA256 } else { EMPTY_SHA1 }
     }
 
     /// Whether a filter of this name is configured.

@@ -2,6 +2,7 @@
 
 use crate::environment::{Environment, Output};
 use insta::assert_snapshot;
+use serde_json::{Value, json};
 use std::process::Command;
 
 fn project() -> Environment {
@@ -39,11 +40,11 @@ fn an_event_that_is_switched_off_makes_no_checkpoint() {
     let off = ["config", "set", "auto_checkpoint.verification_complete", "false"];
     environment.forge(off).success();
     let add = ["verification", "add", "x", "--status", "passed", "--json"];
-    assert_eq!(environment.forge(add).json()["checkpoint"], serde_json::Value::Null);
+    assert_eq!(environment.forge(add).json()["checkpoint"], Value::Null);
     environment.forge(["config", "set", "auto_checkpoint.enabled", "false"]).success();
     environment.forge(["hypothesis", "add", "x"]).success();
     let confirmed = environment.forge(["hypothesis", "confirm", "H1", "--json"]).json();
-    assert_eq!(confirmed["checkpoint"], serde_json::Value::Null);
+    assert_eq!(confirmed["checkpoint"], Value::Null);
 }
 
 #[test]
@@ -57,7 +58,7 @@ fn a_long_pause_makes_an_automatic_checkpoint() {
     };
     let passed = "significant_time_passed";
     assert_eq!(late("2026-02-01T12:30:00Z", "add", "two")["automatic"], passed);
-    assert_eq!(late("2026-02-01T12:30:00Z", "add", "three"), serde_json::Value::Null);
+    assert_eq!(late("2026-02-01T12:30:00Z", "add", "three"), Value::Null);
     // Regression: a command that only removes claims made none.
     assert_eq!(late("2026-02-01T13:00:00Z", "retract", "N1")["automatic"], passed);
 }
@@ -108,7 +109,7 @@ fn a_command_is_recorded_with_all_that_is_known() {
     // The order of the two streams is not fixed.
     lines.sort_unstable();
     assert_eq!((output.code, lines), (7, vec!["err", "out"]), "{output}");
-    let json: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
     let value = &json["changed"][0]["value"];
     assert_eq!(json["schema"], "forge.command.record/1");
     assert_eq!(value["command"], "sh -c 'echo out; echo err >&2; exit 7'");
@@ -199,7 +200,34 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
     git(&environment, &["add", "--all"]);
     git(&environment, &["commit", "--quiet", "-m", "second"]);
     let clean = environment.forge(["code", "capture", "--json"]).json();
-    assert_eq!(clean["checkpoint"], serde_json::Value::Null);
+    assert_eq!(clean["checkpoint"], Value::Null);
+}
+
+#[test]
+fn code_is_captured_before_the_first_commit_and_without_a_branch_in_each_object_format() {
+    for format in ["sha1", "sha256"] {
+        let environment = project();
+        git(&environment, &["init", "--quiet", &format!("--object-format={format}")]);
+        let captured = || {
+            let document = environment.forge(["code", "capture", "--json"]).json();
+            document["changed"][0]["value"].clone()
+        };
+        // Git could also read this file's name as what is checked out.
+        environment.write("project/HEAD", "one\n");
+        let unborn = captured();
+        assert_eq!((&unborn["branch"], &unborn["commit"]), (&"trunk".into(), &Value::Null));
+        assert!(unborn["patches"][0].as_str().unwrap().ends_with("+one\n"), "{unborn}");
+        git(&environment, &["add", "--all"]);
+        git(&environment, &["commit", "--quiet", "-m", "first"]);
+        git(&environment, &["checkout", "--quiet", "--detach"]);
+        environment.write("project/new", "two\n");
+        let detached = captured();
+        let commit = git(&environment, &["rev-parse", "HEAD", "--"]);
+        let commit = commit.lines().next().unwrap();
+        assert_eq!((&detached["branch"], &detached["commit"]), (&Value::Null, &commit.into()));
+        assert_eq!(detached["untracked"], json!(["new"]));
+        assert!(detached["patches"][0].as_str().unwrap().ends_with("+two\n"), "{detached}");
+    }
 }
 
 /// Regression: a change that kept the size of a file, in the second in which git wrote its index,
