@@ -7,15 +7,13 @@
 
 use super::agent_process::{self, AgentProcess};
 use super::handover_brief;
-use super::recorder::{HookRecorder, follows_compaction};
+use super::recorder::{HookRecorder, begins_conversation, follows_compaction};
 use crate::compaction::knowledge::SessionKnowledge;
 use crate::compaction::loss::{LostItem, find_lost};
 use crate::compaction::{self, CompactionPhase, ContextCompaction, RECENT};
 use crate::error::CommandError;
 use crate::text::shorten;
-use forge_agents::hook::{
-    HookAgent, HookEvent, HookEventKind, ReplyBudget, SessionStartKind, reply_budget,
-};
+use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, ReplyBudget, reply_budget};
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{Checkpoint, SessionKind, Value};
 use forge_store::store::{CheckpointFilter, Session, WriteContext};
@@ -254,13 +252,7 @@ pub fn greeting(
     recorder: &HookRecorder<'_>,
     event: &HookEvent,
 ) -> Result<Option<String>, CommandError> {
-    let fresh = matches!(
-        event.kind,
-        HookEventKind::SessionStart {
-            start: SessionStartKind::Startup | SessionStartKind::Clear | SessionStartKind::Fork
-        }
-    );
-    if !fresh || reply_budget(event).is_none() {
+    if !begins_conversation(event) || reply_budget(event).is_none() {
         return Ok(None);
     }
     let own = event.session.as_deref();

@@ -158,12 +158,8 @@ impl<'c> HookRecorder<'c> {
         if let Some(session) = &self.session {
             return Ok(Some(session.clone()));
         }
-        let asked = match &self.event.kind {
-            HookEventKind::Prompt { text: Some(text) } => session_name(text),
-            _ => None,
-        };
         let new = NewSession {
-            name: asked.unwrap_or_else(|| name_from_id(self.event, id)),
+            name: name_from_prompt(self.event).unwrap_or_else(|| name_from_id(self.event, id)),
             kind: SessionKind::Debug,
             agent: Some(self.event.agent.session_word().to_owned()),
             agent_session: Some(id.clone()),
@@ -281,13 +277,19 @@ impl<'c> HookRecorder<'c> {
     /// Imports the new lines of the transcripts.
     pub fn import_transcripts(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.event.session else { return Ok(()) };
+        // The transcript does not say yet what the session is about, and a session keeps its name.
+        if self.session.is_none() && begins_conversation(self.event) {
+            return Ok(());
+        }
         let infer = self.context.config.is_on(key::INFERENCE_ENABLED);
         let options =
             TranscriptImportOptions { live: true, infer, ..TranscriptImportOptions::default() };
         let mut saved = false;
         for (dialect, path) in self.transcripts() {
             let importer = TranscriptImporter::new(&self.store, &self.act, options, &|_| {});
-            saved |= importer.with_dialect(dialect).import_file(path)?.bytes > 0;
+            let importer = importer.with_dialect(dialect);
+            let mut importer = importer.with_title(name_from_prompt(self.event));
+            saved |= importer.import_file(path)?.bytes > 0;
         }
         self.saved |= saved;
         if self.session.is_none() {
@@ -380,6 +382,26 @@ pub fn is_about_compaction(event: &HookEvent) -> bool {
 #[must_use]
 pub fn follows_compaction(event: &HookEvent) -> bool {
     event.kind == HookEventKind::SessionStart { start: SessionStartKind::Compact }
+}
+
+/// Whether an event is the start of a new conversation: its session gets its name from the first
+/// prompt.
+#[must_use]
+pub const fn begins_conversation(event: &HookEvent) -> bool {
+    matches!(
+        event.kind,
+        HookEventKind::SessionStart {
+            start: SessionStartKind::Startup | SessionStartKind::Clear | SessionStartKind::Fork
+        }
+    )
+}
+
+/// Returns the name of a session that begins with the prompt of an event, if it has one.
+fn name_from_prompt(event: &HookEvent) -> Option<String> {
+    match &event.kind {
+        HookEventKind::Prompt { text: Some(text) } => session_name(text),
+        _ => None,
+    }
 }
 
 /// Returns the first non-blank line of a prompt as the name of a session; `None` if the line is not

@@ -61,6 +61,8 @@ pub struct TranscriptImporter<'a> {
     dialect: TranscriptDialect,
     /// Codex's own directory, for the names of sessions.
     codex_home: Option<PathBuf>,
+    /// The title of a new session whose transcript gives it none.
+    title: Option<String>,
 }
 
 /// The state of importing a file.
@@ -97,8 +99,8 @@ impl<'a> TranscriptImporter<'a> {
     ) -> Self {
         let dialect = TranscriptDialect::default();
         let operations = BTreeMap::new();
-        let (read_before, codex_home) = (0, None);
-        Self { store, act, options, operations, progress, read_before, dialect, codex_home }
+        let (read_before, codex_home, title) = (0, None, None);
+        Self { store, act, options, operations, progress, read_before, dialect, codex_home, title }
     }
 
     /// Sets the agent of the transcripts.
@@ -110,6 +112,11 @@ impl<'a> TranscriptImporter<'a> {
     /// in that directory.
     pub fn with_codex_home(self, codex_home: Option<PathBuf>) -> Self {
         Self { codex_home, ..self }
+    }
+
+    /// Sets the title of a new session whose transcript gives it none.
+    pub fn with_title(self, title: Option<String>) -> Self {
+        Self { title, ..self }
     }
 
     /// Imports one file into the session that it names: for Claude Code the last one, for other
@@ -400,6 +407,9 @@ impl<'a> TranscriptImporter<'a> {
                     let name = codex_session_name(file, home, &id);
                     let name = name.map(|name| self.store.without_secrets(&name));
                     draft.title = name.or_else(|| draft.title.take());
+                }
+                if let Some(draft) = &mut draft {
+                    draft.title = draft.title.take().or_else(|| self.title.clone());
                 }
                 let draft = draft.as_ref();
                 let session = session_of_agent(self.store, self.act, self.dialect, &id, draft)?;

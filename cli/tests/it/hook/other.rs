@@ -113,6 +113,22 @@ fn a_thread_without_a_rollout_is_saved_from_its_hooks() {
     assert!(log.iter().all(|line| line["outcome"] != "failed"), "{log:?}");
 }
 
+/// Regression: Codex writes the first line of a rollout before it calls the hook of the start, so
+/// its sessions were named by the beginning of their ids.
+#[test]
+fn a_session_of_codex_is_named_by_its_first_prompt() {
+    let lines = rollout();
+    let mut player = Player::of("codex", "c0de-1");
+    player.append(&lines[0]);
+    player.hook("SessionStart", at(0), json!({"source": "startup"}));
+    assert!(player.store().agent_session("c0de-1").unwrap().is_none());
+    player.hook("UserPromptSubmit", at(1), json!({"prompt": "fix the flaky test\nplease"}));
+    assert_eq!(player.session().summary().unwrap().info.name, "fix the flaky test");
+    player.append(&lines[1..].concat());
+    player.hook("Stop", at(100), json!({}));
+    assert_eq!(imported(&player.session()), reference_of("codex", &lines.concat()));
+}
+
 fn recording() -> Vec<String> {
     let message = |second: i64, id: &str, kind: &str, more: Value| {
         let mut line = json!({"id": id, "timestamp": at(second).to_string(), "type": kind});
