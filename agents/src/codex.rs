@@ -155,7 +155,7 @@ pub(crate) fn read_line(work: &mut PieceBuilder<'_>, line: &CodexLine<'_>) -> Re
     match kind {
         "response_item" => response(work, &id, &payload, raw, copied),
         "event_msg" => event(work, &id, &payload, raw, copied),
-        "compacted" => compaction::compacted(work, &id, &payload),
+        "compacted" => compaction::compacted(work, &id, &payload, copied),
         "token_usage_record" => notice::push_token_usage(work, payload.usage),
         "inter_agent_communication" => agent::message(work, &payload.author, payload.content),
         _ => {

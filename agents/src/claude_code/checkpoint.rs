@@ -2,7 +2,7 @@
 
 use super::line::parsed;
 use super::line::{ClaudeLine, CompactionMetadata, PreservedMessages};
-use super::line_context::{PieceBuilder, SpokenLine, fields};
+use super::line_context::{PieceBuilder, SpokenLine, fields, flag};
 use super::transcript_state::PendingCompaction;
 use crate::lenient::LenientId;
 use crate::piece::CheckpointDraft;
@@ -36,6 +36,7 @@ impl PieceBuilder<'_> {
             ("kept", Some(kept).filter(|list| !list.is_empty()).into()),
             ("boundary", uuid.into()),
             ("logical_parent", line.logical_parent_uuid.text().into()),
+            ("copied", flag(self.is_copy(line))),
         ]);
         let pending = PendingCompaction { uuid: uuid.to_owned(), at: self.line.at, body };
         self.checkpoint(self.line.at, pending.draft());
@@ -52,7 +53,7 @@ impl PieceBuilder<'_> {
     /// Completes the compaction before this line with the summary in this line. Without a line for
     /// the compaction, which older clients do not write, the summary is the compaction. A summary
     /// with the text of the one before is a repetition.
-    pub(crate) fn compaction_summary(&mut self, spoken: &SpokenLine<'_>) {
+    pub(crate) fn compaction_summary(&mut self, line: &ClaudeLine<'_>, spoken: &SpokenLine<'_>) {
         let summary = spoken.content.full_text();
         let hash = summary.as_ref().map(|(text, _)| text_hash(text));
         let repeated = hash.is_some() && self.carry.claude.summary == hash;
@@ -62,7 +63,8 @@ impl PieceBuilder<'_> {
             None if repeated => return,
             None => {
                 self.carry.last_checkpoint = Some(self.line.at);
-                let body = fields([("boundary", spoken.uuid.into())]);
+                let copied = flag(self.is_copy(line));
+                let body = fields([("boundary", spoken.uuid.into()), ("copied", copied)]);
                 PendingCompaction { uuid: spoken.uuid.to_owned(), at: self.line.at, body }
             }
         };

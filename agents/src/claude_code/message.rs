@@ -66,7 +66,7 @@ impl PieceBuilder<'_> {
             self.system(line, uuid, &mut value);
         }
         match speaker {
-            _ if line.is_compact_summary.0 => self.compaction_summary(&spoken),
+            _ if line.is_compact_summary.0 => self.compaction_summary(line, &spoken),
             LineSpeaker::User => self.user(line, &spoken),
             LineSpeaker::Assistant => {
                 self.queue_passed();

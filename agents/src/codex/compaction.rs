@@ -25,7 +25,13 @@ struct RetainedItem<'a> {
 }
 
 /// Adds a compaction: a message, and a checkpoint with the summary and the messages that were kept.
-pub(super) fn compacted(work: &mut PieceBuilder<'_>, id: &str, payload: &CodexPayload<'_>) {
+/// `copied`: whether the line was copied from the session that this one was forked from.
+pub(super) fn compacted(
+    work: &mut PieceBuilder<'_>,
+    id: &str,
+    payload: &CodexPayload<'_>,
+    copied: bool,
+) {
     let summary = payload.message.text().map(|text| work.text(text, "/message"));
     let value = fields([
         ("role", "system".into()),
@@ -40,6 +46,7 @@ pub(super) fn compacted(work: &mut PieceBuilder<'_>, id: &str, payload: &CodexPa
         && let Value::Map(body) = &mut checkpoint.body
     {
         body.extend(retained);
+        body.extend(fields([("copied", flag(copied))]));
     }
 }
 

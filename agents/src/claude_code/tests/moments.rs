@@ -41,6 +41,20 @@ fn a_compaction_is_one_checkpoint_with_its_summary() {
 }
 
 #[test]
+fn a_compaction_that_was_copied_from_another_session_says_so() {
+    let from = json!({ "sessionId": "first", "messageUuid": "m9" });
+    let boundary_line = json!({ "subtype": "compact_boundary", "forkedFrom": from });
+    let summary_line =
+        json!({ "isCompactSummary": true, "forkedFrom": from, "message": { "content": "so far" } });
+    let both = Script::new().line("system", boundary_line).line("user", summary_line.clone());
+    for script in [both, Script::new().line("user", summary_line)] {
+        let piece = script.read();
+        assert_eq!(piece.checkpoints.len(), 1);
+        assert_eq!(piece.checkpoints[0].body.field("copied"), Some(&Value::Bool(true)));
+    }
+}
+
+#[test]
 fn a_compaction_names_the_messages_that_it_kept() {
     let metadata = json!({
         "trigger": "manual", "preTokens": 1520, "postTokens": 329,

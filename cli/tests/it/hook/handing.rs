@@ -78,6 +78,27 @@ fn the_handover_contains_everything_that_matters() {
     assert_eq!(player.hook("UserPromptSubmit", at(505), json!({"prompt": "and?"})), None);
 }
 
+/// Regression: the agent of a fork got what was known at the last compaction of the other session.
+/// Its conversation contains that text already, and has gone on since.
+#[test]
+fn the_agent_of_a_fork_does_not_get_the_brief_of_the_other_session() {
+    let mut player = session_before_compaction();
+    player.append(&small()[10..].concat());
+    player.hook("SessionStart", at(505), json!({"source": "compact"})).unwrap();
+    let copied = "\"sessionId\":\"cc-2\",\"forkedFrom\":{\"sessionId\":\"cc-1\"}";
+    let lines = small().concat().replace("\"sessionId\":\"cc-1\"", copied);
+    player.session = "cc-2".to_owned();
+    player.transcript = player.environment.path("home/fork.jsonl");
+    std::fs::write(&player.transcript, lines).unwrap();
+    let text = player.hook("SessionStart", at(520), json!({"source": "fork"})).unwrap();
+    assert!(text.contains("forge session join") && !text.contains("compacted"), "{text}");
+    assert_eq!(player.hook("UserPromptSubmit", at(521), json!({"prompt": "use integers"})), None);
+    player.hook("Stop", at(530), json!({}));
+    assert_eq!(player.hook("UserPromptSubmit", at(531), json!({"prompt": "and?"})), None);
+    assert_eq!(player.session().summary().unwrap().info.name, "use integers");
+    assert_eq!(player.compactions().len(), 1);
+}
+
 #[test]
 fn a_brief_begins_with_what_a_known_summary_leaves_out() {
     let mut player = session_before_compaction();
