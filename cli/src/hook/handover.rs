@@ -15,12 +15,14 @@ use crate::error::CommandError;
 use crate::text::shorten;
 use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, ReplyBudget, reply_budget};
 use forge_store::model::time_grammar::describe_distance;
-use forge_store::model::{Checkpoint, SessionKind, Value};
-use forge_store::store::{CheckpointFilter, Session, WriteContext};
+use forge_store::model::{Checkpoint, SessionKind, Timestamp, Value};
+use forge_store::store::{CheckpointFilter, Session, SessionBrief, SessionSummary, WriteContext};
 
 /// An older compaction is handed over only to OpenCode, and when a session starts after a
 /// compaction.
 const NEWS_MICROS: i64 = 24 * 3600 * 1_000_000;
+/// The number of latest sessions that are searched for open work when another session begins.
+const GREETED_SESSIONS: usize = 4;
 
 /// A text that is being delivered to an agent.
 pub struct HandoverText {
@@ -246,8 +248,9 @@ impl HandoverText {
     }
 }
 
-/// Returns, for a session that begins, one line with what is open in the last other session, and
-/// whether another agent works in it now; `None` if nothing is open.
+/// Returns, for a session that begins, one line with what is open in the last other session that
+/// left something open, and whether another agent works in it now; `None` if nothing is open in the
+/// latest sessions.
 pub fn greeting(
     recorder: &HookRecorder<'_>,
     event: &HookEvent,
@@ -256,15 +259,22 @@ pub fn greeting(
         return Ok(None);
     }
     let own = event.session.as_deref();
-    // At most one of the two latest sessions is that of this event.
-    let mut sessions = recorder.store.latest_sessions(&[SessionKind::Debug], 2)?;
-    sessions.retain(|one| own.is_none() || one.info.agent_session.as_deref() != own);
-    let Some(last) = sessions.into_iter().next() else {
-        return Ok(None);
-    };
-    let Some(ended) = last.last_event else { return Ok(None) };
-    let session = recorder.store.session(&last.info.id.to_string())?;
-    let brief = session.state(&session.head()?)?.brief()?;
+    for last in recorder.store.latest_sessions(&[SessionKind::Debug], GREETED_SESSIONS)? {
+        if own.is_some() && last.info.agent_session.as_deref() == own {
+            continue;
+        }
+        let Some(ended) = last.last_event else { continue };
+        let session = recorder.store.session(&last.info.id.to_string())?;
+        let open = open_work(&session.state(&session.head()?)?.brief()?);
+        if !open.is_empty() {
+            return Ok(Some(greeting_about(recorder, &last, ended, &open)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the counts of what is open.
+fn open_work(brief: &SessionBrief) -> Vec<String> {
     let counts = [
         (brief.active.len(), "hypothesis", "hypotheses"),
         (brief.gaps.len(), "gap", "gaps"),
@@ -272,12 +282,16 @@ pub fn greeting(
         (brief.tasks.len(), "task", "tasks"),
     ];
     let open = counts.into_iter().filter(|(count, ..)| *count > 0);
-    let open =
-        open.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
-    let open: Vec<String> = open.collect();
-    if open.is_empty() {
-        return Ok(None);
-    }
+    open.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
+        .collect()
+}
+
+fn greeting_about(
+    recorder: &HookRecorder<'_>,
+    last: &SessionSummary,
+    ended: Timestamp,
+    open: &[String],
+) -> String {
     let name = shorten(&last.info.name, 60);
     let id = last.info.id.short();
     let notes = recorder.store.notes();
@@ -290,11 +304,11 @@ pub fn greeting(
         format!("another agent works here now, on '{name}'. Open in it")
     } else {
         let age = describe_distance(recorder.act.now.micros_since(ended).max(0));
-        format!("the last effort here, '{name}', ended {age} ago and left open")
+        format!("the last unfinished effort here, '{name}', ended {age} ago and left open")
     };
-    Ok(Some(format!(
+    format!(
         "forge: {state}: {}. `forge --session {id} brief` shows it; `forge session join {id}` makes this session part \
          of it.\n",
         open.join(", ")
-    )))
+    )
 }

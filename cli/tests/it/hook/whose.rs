@@ -2,7 +2,7 @@
 
 use super::player::Player;
 use super::{call, log, run_hook};
-use crate::transcript::small;
+use crate::transcript::{line, small};
 use forge_store::model::{Kind, Timestamp};
 use serde_json::json;
 
@@ -126,6 +126,25 @@ fn a_new_session_gets_a_line_about_open_work_and_can_join_it() {
     assert_eq!(joined.joined, ["cc-2"]);
     let log = log(&player.environment, "project/.forge/log/hooks.jsonl");
     assert!(log.iter().all(|line| line["outcome"] != "failed"), "{log:?}");
+}
+
+/// Regression: a short session that left nothing open hid the session before it.
+#[test]
+fn a_new_session_gets_a_line_about_the_last_session_that_left_something_open() {
+    let mut player = Player::new("cc-1");
+    player.append(&small().concat());
+    player.hook("Stop", now(), json!({}));
+    player.session = "cc-2".to_owned();
+    player.transcript = player.environment.path("home/second.jsonl");
+    let asked = line(600, "user", "\"message\":{\"role\":\"user\",\"content\":\"a question\"}");
+    std::fs::write(&player.transcript, asked.replace("cc-1", "cc-2")).unwrap();
+    let later = now().plus_micros(3600 * 1_000_000);
+    player.hook("Stop", later, json!({}));
+    assert_eq!(player.session().summary().unwrap().info.name, "a question");
+    player.session = "cc-3".to_owned();
+    player.transcript = player.environment.path("home/third.jsonl");
+    let text = player.hook("SessionStart", later, json!({"source": "clear"})).unwrap();
+    assert!(text.starts_with("forge: the last unfinished effort here, 'why does the"), "{text}");
 }
 
 /// Regression: a second agent read that the work of the first one had ended.
