@@ -13,7 +13,7 @@ use crate::model::text::count_text;
 use crate::model::{Kind, Value};
 use crate::store::{BriefLine, SessionBrief, SourcedFact, StateAt, TextResolver};
 
-/// The maximum number of prompts in a brief: the last ones.
+/// The maximum number of prompts and answers in a brief: the last ones.
 const PROMPTS: usize = 5;
 /// The maximum number of commits in a brief: the last ones.
 const COMMITS: usize = 10;
@@ -58,13 +58,26 @@ impl Story {
         Ok(brief)
     }
 
-    /// Keeps only the last `count` prompts. Commands to the client do not count: they say little.
+    /// Keeps only the last `count` prompts, and answers to questions of the agent. Commands to the
+    /// client do not count: they say little.
     fn keep_prompts(&mut self, count: usize) {
-        let is_prompt =
-            |item: &StoryItem| item.kind == StoryKind::Prompt && !item.is_client_command;
-        self.turns.retain(|turn| turn.prompt.as_ref().is_some_and(is_prompt));
-        self.turns.iter_mut().for_each(|turn| turn.items.clear());
-        self.turns.drain(..self.turns.len().saturating_sub(count));
+        let is_of_person = |item: &StoryItem| match item.kind {
+            StoryKind::Prompt => !item.is_client_command,
+            kind => kind == StoryKind::Answer,
+        };
+        for turn in &mut self.turns {
+            turn.prompt.take_if(|prompt| !is_of_person(prompt));
+            turn.items.retain(is_of_person);
+        }
+        let mut surplus = self.items().count().saturating_sub(count);
+        for turn in &mut self.turns {
+            if surplus > 0 && turn.prompt.take().is_some() {
+                surplus -= 1;
+            }
+            let dropped = surplus.min(turn.items.len());
+            turn.items.drain(..dropped);
+            surplus -= dropped;
+        }
     }
 
     fn uncommitted_lines(&self) -> Vec<BriefLine> {
@@ -83,15 +96,13 @@ fn commit_line(commit: &DeliveredCommit) -> BriefLine {
 }
 
 fn prompt_line(item: &StoryItem) -> BriefLine {
-    let id = item.refs.iter().find_map(|about| match about {
-        StoryRef::Entity(key) => Some(key.id.clone()),
+    let about = item.refs.iter().find_map(|about| match about {
+        StoryRef::Entity(key) => Some((key.kind, key.id.clone())),
         StoryRef::Sequence(_) => None,
     });
+    let (kind, id) = about.unwrap_or((Kind::Prompt, String::new()));
     let reason = item.detail.as_ref().map(|question| format!("to: {question}"));
-    BriefLine {
-        reason,
-        ..BriefLine::new(Kind::Prompt, id.unwrap_or_default(), item.text.clone(), item.at)
-    }
+    BriefLine { reason, ..BriefLine::new(kind, id, item.text.clone(), item.at) }
 }
 
 /// Adds to each failing check what its output says about the failure.

@@ -103,6 +103,8 @@ impl<'f> StoryEvents<'f> {
                 Kind::Prompt | Kind::Message | Kind::Code | Kind::Agent => true,
                 // Only a command of git commits files, adds them to a commit or discards edits.
                 Kind::Command => mentions_git(&known.fact.value),
+                // A person answered questions of the agent.
+                Kind::Tool => known.fact.value.field("answers").is_some(),
                 _ => false,
             },
             _ => true,

@@ -150,11 +150,15 @@ fn render(
         }
         None => page.line_if_none("Last prompt"),
     }
+    let said = |page: &HandoverPage, line: &BriefLine| {
+        format!("{}{}", shorten(&line.text, page.text.max(40)), page.question(line))
+    };
+    let is_later = |line: &&BriefLine| last.is_some_and(|last| line.at > last.at);
+    let later: Vec<&BriefLine> = brief.prompts.iter().filter(is_later).collect();
+    page.all_lines("Answers after it, the latest first", later, said);
     let is_earlier = |line: &&BriefLine| last.is_none_or(|last| line.at < last.at);
     let earlier: Vec<&BriefLine> = brief.prompts.iter().filter(is_earlier).collect();
-    page.all_lines("Prompts before it, the latest first", earlier, |page, line| {
-        format!("{}{}", shorten(&line.text, page.text.max(40)), page.question(line))
-    });
+    page.all_lines("Prompts before it, the latest first", earlier, said);
     page.hypotheses("Confirmed", &brief.confirmed);
     page.hypotheses("Rejected", &brief.rejected);
     page.hypotheses("Still open", &brief.active);

@@ -111,7 +111,7 @@ pub struct BriefLists {
     pub gaps: Vec<BriefLineJson>,
     /// Tests and checks that fail.
     pub failing: Vec<BriefLineJson>,
-    /// The last prompts of a person, the latest first.
+    /// The last prompts of a person, and answers to the agent's questions, the latest first.
     pub prompts: Vec<BriefLineJson>,
     /// The last commands and tool calls that were refused, with the reason: do not try them again.
     pub refused: Vec<BriefLineJson>,

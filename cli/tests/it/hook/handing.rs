@@ -78,6 +78,26 @@ fn the_handover_contains_everything_that_matters() {
     assert_eq!(player.hook("UserPromptSubmit", at(505), json!({"prompt": "and?"})), None);
 }
 
+/// Regression: what a person answered to a question of the agent was only in the story.
+#[test]
+fn answers_to_questions_of_the_agent_are_handed_back() {
+    let mut player = Player::new("cc-1");
+    player.append(&small()[..10].concat());
+    let asked = r#"{"questions":[{"question":"Keep the old name?"}]}"#;
+    let answered = r#"{"answers":{"Keep the old name?":"no, but alias it"}}"#;
+    player.append(&called(420, "q1", "AskUserQuestion", asked));
+    player.append(&result(421, "q1", "The user answered.", answered));
+    player.hook("PreCompact", at(499), json!({"trigger": "auto"}));
+    let text = player.hook("SessionStart", at(500), json!({"source": "compact"})).unwrap();
+    let expected = "Last prompt (10:00Z): why does the test fail?\nAnswers after it, the latest \
+                    first:\n- no, but alias it (to: Keep the old name?)\n";
+    assert!(text.contains(expected), "{text}");
+    let brief = player.json(&["brief"]);
+    let texts: Vec<&Value> =
+        brief["prompts"].as_array().unwrap().iter().map(|line| &line["text"]).collect();
+    assert_eq!(texts, ["no, but alias it", "why does the test fail?"]);
+}
+
 /// Regression: the agent of a fork got what was known at the last compaction of the other session.
 /// Its conversation contains that text already, and has gone on since.
 #[test]
