@@ -1,6 +1,6 @@
 //! Command lines of commands that are given as lists of words.
 
-use forge_store::shell::quoted;
+use forge_store::shell::{quoted, shell_line};
 
 /// Returns the command line of a list of words. The line of `bash -lc LINE` is the line itself. The
 /// text of a patch is not quoted. In any other list, the words that a shell would split or expand
@@ -16,35 +16,8 @@ pub(crate) fn command_line_of(words: &[&str]) -> String {
 
 /// Whether a program applies the patch that is its only argument.
 pub(crate) fn is_patch_program(name: &str) -> bool {
-    matches!(file_name(name), "apply_patch" | "applypatch" | "apply_patch.bat")
-}
-
-fn file_name(program: &str) -> &str {
-    program.rsplit(['/', '\\']).next().unwrap_or_default()
-}
-
-/// Returns the line that a shell is called with, as in `bash -lc LINE`. Before the line, the call
-/// may have only options that do not change what the line does.
-pub(crate) fn shell_line<'a>(words: &[&'a str]) -> Option<&'a str> {
-    let [program, options @ .., flag, line] = words else { return None };
-    let program = file_name(program).to_ascii_lowercase();
-    let only = |known: &[&str]| {
-        options.iter().all(|option| known.iter().any(|it| it.eq_ignore_ascii_case(option)))
-    };
-    let is_line = match program.strip_suffix(".exe").unwrap_or(&program) {
-        "sh" | "bash" | "zsh" | "dash" | "ash" | "ksh" | "csh" | "tcsh" | "fish" => {
-            let has_line = flag.starts_with('-') && !flag.starts_with("--") && flag.contains('c');
-            has_line && only(&["-l", "--login"])
-        }
-        "pwsh" | "powershell" => {
-            let has_line = flag.eq_ignore_ascii_case("-c") || flag.eq_ignore_ascii_case("-command");
-            has_line
-                && only(&["-NoProfile", "-NoLogo", "-NonInteractive", "-ExecutionPolicy", "Bypass"])
-        }
-        "cmd" => flag.eq_ignore_ascii_case("/c") && only(&["/d", "/s"]),
-        _ => false,
-    };
-    is_line.then_some(*line)
+    let file_name = name.rsplit(['/', '\\']).next();
+    matches!(file_name, Some("apply_patch" | "applypatch" | "apply_patch.bat"))
 }
 
 #[cfg(test)]

@@ -21,6 +21,53 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
+/// Returns the line that a shell is called with, as in `bash -lc LINE`. Before the line, the call
+/// may have only options that do not change what the line does.
+#[must_use]
+pub fn shell_line<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let [program, options @ .., flag, line] = words else { return None };
+    let program = program.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
+    let only = |known: &[&str]| {
+        options.iter().all(|option| known.iter().any(|it| it.eq_ignore_ascii_case(option)))
+    };
+    let is_line = match program.strip_suffix(".exe").unwrap_or(&program) {
+        "sh" | "bash" | "zsh" | "dash" | "ash" | "ksh" | "csh" | "tcsh" | "fish" => {
+            let has_line = flag.starts_with('-') && !flag.starts_with("--") && flag.contains('c');
+            has_line && only(&["-l", "--login"])
+        }
+        "pwsh" | "powershell" => {
+            let has_line = flag.eq_ignore_ascii_case("-c") || flag.eq_ignore_ascii_case("-command");
+            has_line
+                && only(&["-NoProfile", "-NoLogo", "-NonInteractive", "-ExecutionPolicy", "Bypass"])
+        }
+        "cmd" => flag.eq_ignore_ascii_case("/c") && only(&["/d", "/s"]),
+        _ => false,
+    };
+    is_line.then_some(*line)
+}
+
+/// Returns the line that a shell gets from a command line that does nothing else, as in `bash -lc
+/// 'LINE'`.
+#[must_use]
+pub fn line_of_shell(line: &str) -> Option<String> {
+    only_shell_line(&split(line)).map(str::to_owned)
+}
+
+fn only_shell_line(commands: &[SimpleCommand]) -> Option<&str> {
+    let [command] = commands else { return None };
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    shell_line(&words)
+}
+
+/// Returns the programs of a command line; of one that only calls a shell, the programs of the line
+/// that the shell gets.
+#[must_use]
+pub fn split_inner(line: &str) -> Vec<SimpleCommand> {
+    let commands = split(line);
+    let inner = only_shell_line(&commands).map(split);
+    inner.unwrap_or(commands)
+}
+
 /// The operator after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandSeparator {
@@ -502,6 +549,23 @@ mod tests {
             CommandSeparator::End => "",
         };
         split(line).iter().map(|it| it.words.join(" ") + joint(it.joint)).collect()
+    }
+
+    #[test]
+    fn the_line_of_a_shell_is_found_if_nothing_else_is_called() {
+        for (line, expected) in [
+            (
+                r#"bash -lc "git add -A && git commit -m 'a b'""#,
+                "git add -A && git commit -m 'a b'",
+            ),
+            ("/bin/sh -c make 2>&1", "make"),
+            ("cd /w && bash -lc make", ""),
+            ("bash run.sh -c make", ""),
+            ("git commit -c HEAD", ""),
+        ] {
+            let expected = Some(expected.to_owned()).filter(|line| !line.is_empty());
+            assert_eq!(line_of_shell(line), expected, "{line}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(super) fn deliveries(command: &ExecutedCommand) -> Vec<Delivery> {
     let printed = command.stdout_preview.as_ref();
     let output = printed.map_or("", FactText::preview);
     let mut commit_lines = output.lines().filter_map(GitCommitLine::parse);
-    let parts = shell::split(line);
+    let parts = shell::split_inner(line);
     let exited_well = command.exit_code == Some(0);
     let found = parts.iter().enumerate().filter_map(|(place, part)| {
         // An exit code of 0 says that this part succeeded if all later parts run only after
@@ -219,6 +219,7 @@ mod tests {
             // Only the beginning of a long command is stored.
             ("git commit -m \"$(cat <<'EOF'\nfix: the", printed, "Commit|fix: the cache|871e5dd"),
             (here, "", "Commit|fix: it's (the) cache"),
+            ("bash -lc \"git add a && git commit -m 'fix: it'\"", "", "Commit|fix: it"),
         ] {
             assert_eq!(ran(line, Some(0), output), [expected], "{line}");
         }

@@ -53,7 +53,7 @@ impl NamedFiles {
         }
         let folder = command.working_dir.as_ref().map(FactText::preview);
         let mut folder = folder.or(root.map(ProjectRoot::as_str)).unwrap_or_default().to_owned();
-        let parts = shell::split(line);
+        let parts = shell::split_inner(line);
         let mut named: Option<Vec<String>> = None;
         for (place, part) in parts.iter().enumerate() {
             let mut words = part.words.iter().map(String::as_str);
@@ -233,6 +233,7 @@ mod tests {
             ("git mv a.rs b.rs", &["sub/a.rs", "sub/b.rs"]),
             ("git add /else/where.rs", &["/else/where.rs"]),
             ("git add -p a.rs", &[]),
+            ("sh -c 'git add a.rs && git commit -m x'", &["sub/a.rs"]),
         ] {
             let expected = expected.iter().map(|path| (*path).to_owned()).collect();
             assert_eq!(added(line), Some(NamedFiles::At(expected)), "{line}");

@@ -96,7 +96,7 @@ fn command_request(
 /// Whether a command line runs `git commit`.
 pub(crate) fn runs_git_commit(line: &str) -> bool {
     line.contains("commit")
-        && shell::split(line).iter().any(|command| {
+        && shell::split_inner(line).iter().any(|command| {
             let mut words = command.words.iter().map(String::as_str);
             if words.next() != Some("git") {
                 return false;

@@ -6,13 +6,13 @@ use super::{script, tool};
 use crate::claude_code::call::runs_git_commit;
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
 use crate::claude_code::open_call::{CallRequest, OpenCall};
-use crate::command_words::{command_line_of, is_patch_program, shell_line};
+use crate::command_words::{command_line_of, is_patch_program};
 use crate::lenient::{LenientId, LenientList, LenientText, elements, parse_object};
 use crate::long_text;
 use crate::text_hash::text_hash;
 use crate::verification::CheckCommandLine;
 use forge_store::model::Value;
-use forge_store::shell;
+use forge_store::shell::{line_of_shell, shell_line};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -198,15 +198,6 @@ pub(super) fn command_line(
         None => String::new(),
     };
     Some((command_line_of(&words), pointer))
-}
-
-/// Returns the line that a shell gets from a command line that does nothing else, as in `bash -lc
-/// 'LINE'`.
-pub(super) fn line_of_shell(line: &str) -> Option<String> {
-    let commands = shell::split(line);
-    let [command] = commands.as_slice() else { return None };
-    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-    shell_line(&words).map(str::to_owned)
 }
 
 /// Returns the request of a command line. `pointer` leads to it; without a pointer a long line is

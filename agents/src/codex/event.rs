@@ -1,6 +1,6 @@
 //! Events and completed items: what Codex reports in addition to the model's calls and results.
 
-use super::call::{command_line, command_request, command_words, line_of_shell};
+use super::call::{command_line, command_request, command_words};
 use super::command_end::{self, CodexCommandEnd, ReportedCommand};
 use super::{call_result, prompt, tool, user_shell};
 use crate::claude_code::command::REFUSED;
@@ -13,6 +13,7 @@ use crate::lenient::{
 use crate::patch::EditDescription;
 use crate::tool_use::escaped;
 use forge_store::model::{Timestamp, Value};
+use forge_store::shell::line_of_shell;
 use forge_store::story::changed_line_counts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
