@@ -21,8 +21,11 @@ pub(super) fn failure_text(output: &str) -> Option<String> {
     if more > 0 {
         named.push_str(&format!(" and {more} more"));
     }
-    let lines = output.lines().map(str::trim);
-    let error = lines.filter(|line| failed_test(line).is_none()).find(|line| is_error(line));
+    let first = |is_it: fn(&str) -> bool| {
+        let lines = output.lines().map(str::trim);
+        lines.filter(|line| failed_test(line).is_none()).find(|line| is_it(line))
+    };
+    let error = first(is_error).or_else(|| first(says_missing));
     match (named.is_empty(), error) {
         (true, None) => None,
         (true, Some(error)) => Some(one_line(error, LINE_CHARS)),
@@ -60,6 +63,16 @@ fn is_error(line: &str) -> bool {
         || is_located(line)
 }
 
+/// Returns whether a line says that something is missing that the check needs: a program, a module
+/// or a target.
+fn says_missing(line: &str) -> bool {
+    const CONTAINS: [&str; 6] = [
+        ": *** ", ": command not found", ": not found", ": No module named ", "Missing script: ",
+        "No such file or directory",
+    ];
+    CONTAINS.iter().any(|part| line.contains(part))
+}
+
 /// Returns whether a line begins with a place in a file: `src/a.go:12:3: undefined`.
 fn is_located(line: &str) -> bool {
     let mut parts = line.splitn(3, ':');
@@ -89,6 +102,12 @@ mod tests {
             ("FAIL: test_x (t.Case)\n", Some("test_x")),
             ("# pkg\nx/y.go:3:1: undefined: foo\n", Some("x/y.go:3:1: undefined: foo")),
             ("error[E0308]: mismatched types\n", Some("error[E0308]: mismatched types")),
+            (
+                "make: *** No rule to make target 'lint'.  Stop.\n",
+                Some("make: *** No rule to make target 'lint'. Stop."),
+            ),
+            ("sh: 1: ruff: not found\n", Some("sh: 1: ruff: not found")),
+            ("ls: a: No such file or directory\nError: b\n", Some("Error: b")),
             ("12:30: all good\n214 passed", None),
             ("", None),
         ] {
