@@ -234,15 +234,14 @@ fn next_steps(
     kind: SessionKind,
 ) -> Vec<String> {
     let mut steps = Vec::new();
-    let first = |list: &[BriefLine]| list.first().map(|line| line.id.clone());
     if let Some(gap) = brief.gaps.first().filter(|gap| gap.word == Some("critical")) {
         steps.push(format!("fill the critical gap {}", gap.id));
     }
     if let Some(check) = brief.failing.first() {
         steps.push(format!("look into the failing verification: {}", check.text));
     }
-    if let Some(id) = first(&brief.doubted) {
-        steps.push(format!("check the belief {id}: what it rests on is in doubt"));
+    if let Some(belief) = brief.doubted.first() {
+        steps.push(format!("check the belief {}: it is in doubt", belief.id));
     }
     let active: HashSet<&str> = brief.active.iter().map(|line| line.id.as_str()).collect();
     // If a special case of a hypothesis is confirmed, the hypothesis may be right too.
@@ -273,8 +272,9 @@ fn next_steps(
     if let Some(gap) = brief.gaps.first().filter(|gap| gap.word != Some("critical")) {
         steps.push(format!("fill the gap {}", gap.id));
     }
-    if let Some(id) = first(&brief.tasks) {
-        steps.push(format!("continue the task {id}"));
+    let begun = brief.tasks.iter().find(|task| task.reason.as_deref() == Some("in_progress"));
+    if let Some(task) = begun.or(brief.tasks.first()) {
+        steps.push(format!("continue the task: {}", task.text));
     }
     if steps.is_empty() {
         steps.push("name this moment: forge checkpoint create MESSAGE".to_owned());

@@ -70,6 +70,9 @@ fn title(list: &str) -> (&'static str, StoryTone) {
     }
 }
 
+/// The length of a hash, in hexadecimal digits.
+const HASH_LENGTH: usize = 64;
+
 fn parts(line: &BriefLine, tone: StoryTone) -> Vec<(StoryTone, String)> {
     let (mark, mark_tone) = entry_mark(line, tone);
     let reason = line.reason.as_ref().filter(|reason| !reason.is_empty());
@@ -89,11 +92,13 @@ fn parts(line: &BriefLine, tone: StoryTone) -> Vec<(StoryTone, String)> {
 }
 
 /// Returns whether to show the id: generated ids mean nothing to a person.
-const fn shows_id(line: &BriefLine) -> bool {
-    !matches!(
-        line.kind,
-        Kind::Command | Kind::Tool | Kind::Verification | Kind::Prompt | Kind::Code
-    )
+fn shows_id(line: &BriefLine) -> bool {
+    match line.kind {
+        Kind::Command | Kind::Tool | Kind::Verification | Kind::Prompt | Kind::Code => false,
+        // The id of a to-do is the hash of its text.
+        Kind::Task => line.id.len() < HASH_LENGTH,
+        _ => true,
+    }
 }
 
 /// Returns the word before an entry, with its tone.

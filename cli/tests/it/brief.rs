@@ -115,3 +115,37 @@ fn the_brief_proposes_to_confirm_the_parent_of_a_confirmed_hypothesis() {
     let next = "confirm H1, or say why not: H2, a case of it, is confirmed";
     assert_eq!(document["next"][0], next, "{document}");
 }
+
+/// Regression: the next step said that what the belief rests on is in doubt, and named a task by
+/// the hash of its text. The rows had that hash, too.
+#[test]
+fn the_next_steps_name_a_belief_in_doubt_and_the_task_that_was_begun() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let todos = json!([{"content": "update the page", "status": "pending"},
+        {"content": "add a test", "status": "in_progress"}]);
+    let lines = [
+        json!({"uuid": "u1", "type": "assistant", "message": {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t1", "name": "TodoWrite", "input": {"todos": todos}}]}}),
+        json!({"uuid": "u2", "type": "user", "toolUseResult": {"newTodos": todos},
+            "message": {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]}}),
+    ];
+    let mut transcript = String::new();
+    for mut line in lines {
+        line["sessionId"] = json!("s1");
+        line["timestamp"] = json!("2026-01-01T10:00:00Z");
+        transcript += &format!("{line}\n");
+    }
+    environment.write("project/a.jsonl", &transcript);
+    environment.forge(["import", "claude-code", "a.jsonl"]).success();
+    for text in ["the cache is on", "the cache is off"] {
+        environment.forge(["belief", "add", text]).success();
+    }
+    assert_eq!(environment.forge(["belief", "contradict", "B1", "B2"]).code, 0);
+    let next = &environment.forge(["brief", "--json"]).json()["next"];
+    assert_eq!(next[0], "check the belief B1: it is in doubt", "{next}");
+    assert_eq!(next[2], "continue the task: add a test", "{next}");
+    let page = environment.forge(["brief"]).success();
+    assert!(page.contains("     update the page  (pending)\n"), "{page}");
+}
