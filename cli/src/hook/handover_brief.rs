@@ -18,8 +18,10 @@ use std::fmt::Write;
 pub const AIM_UNITS: usize = 4_000;
 /// The steps of shortening, which are tried in order. Each has the maximum length of a text in
 /// characters, and the maximum number of lines of a list that may be shortened.
-const STEPS: [(usize, usize); 9] =
-    [(300, 20), (220, 12), (160, 10), (120, 8), (90, 6), (70, 5), (50, 4), (30, 3), (0, 2)];
+const STEPS: [(usize, usize); 8] =
+    [(300, 20), (220, 12), (160, 10), (120, 8), (90, 6), (70, 5), (50, 4), (30, 3)];
+/// The last step, if the agent gives no room for texts.
+const WITHOUT_TEXTS: (usize, usize) = (0, 2);
 /// The maximum length of the last prompt in characters.
 const PROMPT_CHARS: usize = 600;
 /// The maximum number of files that are named on one line.
@@ -40,14 +42,14 @@ pub fn brief(
     let last = last.unwrap_or_default();
     let mut shortest = String::new();
     // First within the intended length, then with all the room that the agent gives.
-    for limit in [aim, budget] {
-        for (text, lines) in STEPS {
-            let page = render(session, compaction, known, lost, &last, (text, lines));
-            if limit.holds(&page) {
-                return page;
-            }
-            shortest = page;
+    let intended = STEPS.map(|step| (aim, step)).into_iter();
+    let possible = STEPS.into_iter().chain([WITHOUT_TEXTS]).map(|step| (budget, step));
+    for (limit, step) in intended.chain(possible) {
+        let page = render(session, compaction, known, lost, &last, step);
+        if limit.holds(&page) {
+            return page;
         }
+        shortest = page;
     }
     budget.cut(&shortest).to_owned()
 }
