@@ -177,7 +177,7 @@ fn prompts(facts: &[SourcedFact], session: &Session, whole: bool) -> Vec<AskedPr
     let mut texts = TextReader::new(session, TextLength::Whole);
     let is_prompt = |known: &&SourcedFact| known.fact.kind == Kind::Prompt;
     let mut known: Vec<&SourcedFact> = facts.iter().filter(is_prompt).collect();
-    known.sort_by_key(|known| std::cmp::Reverse(known.fact.at));
+    known.sort_by_key(|known| std::cmp::Reverse((known.fact.at, known.fact.place)));
     let mut is_last = true;
     let prompt = |known: &SourcedFact| {
         let prompt = Prompt::from_value(&known.fact.value).ok()?;

@@ -158,7 +158,9 @@ fn render(
     let is_later = |line: &&BriefLine| last.is_some_and(|last| line.at > last.at);
     let later: Vec<&BriefLine> = brief.prompts.iter().filter(is_later).collect();
     page.all_lines("Answers after it, the latest first", later, said);
-    let is_earlier = |line: &&BriefLine| last.is_none_or(|last| line.at < last.at);
+    // Prompts that were typed while the agent worked can have equal times.
+    let is_earlier =
+        |line: &&BriefLine| last.is_none_or(|last| line.at <= last.at && line.id != last.id);
     let earlier: Vec<&BriefLine> = brief.prompts.iter().filter(is_earlier).collect();
     page.all_lines("Prompts before it, the latest first", earlier, said);
     page.hypotheses("Confirmed", &brief.confirmed);

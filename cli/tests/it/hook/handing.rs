@@ -78,6 +78,22 @@ fn the_handover_contains_everything_that_matters() {
     assert_eq!(player.hook("UserPromptSubmit", at(505), json!({"prompt": "and?"})), None);
 }
 
+/// Regression: of prompts with the same time, only one was handed back.
+#[test]
+fn prompts_with_the_same_time_are_all_handed_back_in_their_order() {
+    let mut player = Player::new("cc-1");
+    for (id, text) in [("z", "first use the cache"), ("y", "then the journal"), ("x", "and test")] {
+        let asked = format!("\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}");
+        player.append(&line(5, "user", &asked).replace("\"u0-5\"", &format!("\"{id}\"")));
+    }
+    player.hook("PreCompact", at(499), json!({"trigger": "auto"}));
+    let text = player.hook("SessionStart", at(500), json!({"source": "compact"})).unwrap();
+    assert!(text.contains("Last prompt (10:00Z): and test\nPrompts before it"), "{text}");
+    for earlier in ["\n- then the journal\n", "\n- first use the cache\n"] {
+        assert!(text.contains(earlier), "{text}");
+    }
+}
+
 /// Regression: what a person answered to a question of the agent was only in the story.
 #[test]
 fn answers_to_questions_of_the_agent_are_handed_back() {
