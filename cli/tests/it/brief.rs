@@ -143,7 +143,8 @@ fn the_next_steps_name_a_belief_in_doubt_and_the_task_that_was_begun() {
         environment.forge(["belief", "add", text]).success();
     }
     assert_eq!(environment.forge(["belief", "contradict", "B1", "B2"]).code, 0);
-    let next = &environment.forge(["brief", "--json"]).json()["next"];
+    let document = environment.forge(["brief", "--json"]).json();
+    let next = &document["next"];
     assert_eq!(next[0], "check the belief B1: it is in doubt", "{next}");
     assert_eq!(next[2], "continue the task: add a test", "{next}");
     let page = environment.forge(["brief"]).success();
