@@ -138,6 +138,7 @@ class Client:
         if not sessions:
             return
         session = sessions[0]["name"]
+        self.checks.equal("it is named by its first prompt", session, self.prompts[0])
         prompts = self.listed(session, "prompt", "prompts")
         self.checks.equal(
             "the prompts are those that were typed", [one["text"] for one in prompts], self.prompts
