@@ -24,6 +24,8 @@ const STEPS: [(usize, usize); 8] =
 const WITHOUT_TEXTS: (usize, usize) = (0, 2);
 /// The maximum length of the last prompt in characters.
 const PROMPT_CHARS: usize = 600;
+/// The maximum lengths of the text of a listed item in characters, which are tried in order.
+const ITEM_LENGTHS: [usize; 3] = [160, 80, 40];
 /// The maximum number of files that are named on one line.
 const NAMED: usize = 12;
 
@@ -83,7 +85,8 @@ pub fn keep_list(known: &SessionKnowledge, budget: ReplyBudget) -> Option<String
     item_list(begin, items.iter().collect(), "`forge brief` shows all of it.\n", budget)
 }
 
-/// Returns a line for each item until the room is full, and the files on one line.
+/// Returns a line for each item, with its text as long as there is room for all of them, and the
+/// files on one line. If the room is too small for the shortest texts, the last items are counted.
 fn item_list(
     begin: &str,
     items: Vec<&KnownItem>,
@@ -96,21 +99,33 @@ fn item_list(
     let (files, items): (Vec<&KnownItem>, Vec<&KnownItem>) =
         items.into_iter().partition(|item| item.kind == LossKind::File);
     let files = file_names(&files).map(|files| format!("- {files}\n")).unwrap_or_default();
-    let mut text = begin.to_owned();
-    for (place, item) in items.iter().enumerate() {
-        let word = item.word.as_deref().filter(|word| *word != item.kind.word());
-        let word = word.map(|word| format!(" ({})", word.replace('_', " "))).unwrap_or_default();
-        let id =
-            if item.kind.has_meaningful_id() { format!(" {}", item.id) } else { String::new() };
-        let line = format!("- {}{id}{word}: {}\n", item.kind.word(), shorten(&item.text, 160));
-        let more = format!("- {} more\n", items.len() - place);
-        if !budget.holds(&[&text, line.as_str(), &more, &files, end].concat()) {
-            text.push_str(&more);
+    let mut list = String::new();
+    for length in ITEM_LENGTHS {
+        let mut left = items.len();
+        list.clear();
+        for item in &items {
+            let line = item_line(item, length);
+            let more = format!("- {left} more\n");
+            if !budget.holds(&[begin, &list, &line, &more, &files, end].concat()) {
+                list.push_str(&more);
+                break;
+            }
+            list.push_str(&line);
+            left -= 1;
+        }
+        if left == 0 {
             break;
         }
-        text.push_str(&line);
     }
-    Some(budget.cut(&(text + &files + end)).to_owned())
+    Some(budget.cut(&[begin, &list, &files, end].concat()).to_owned())
+}
+
+/// Returns the line of an item, with at most this many characters of its text.
+fn item_line(item: &KnownItem, length: usize) -> String {
+    let word = item.word.as_deref().filter(|word| *word != item.kind.word());
+    let word = word.map(|word| format!(" ({})", word.replace('_', " "))).unwrap_or_default();
+    let id = if item.kind.has_meaningful_id() { format!(" {}", item.id) } else { String::new() };
+    format!("- {}{id}{word}: {}\n", item.kind.word(), shorten(&item.text, length))
 }
 
 fn render(

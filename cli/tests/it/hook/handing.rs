@@ -382,29 +382,46 @@ fn the_brief_of_a_long_session_has_all_that_was_planted() {
     assert!(text.encode_utf16().count() <= 4000, "{}", text.encode_utf16().count());
 }
 
-/// Regression: to keep to 4,000 characters, hypotheses were handed back without their texts.
-#[test]
-fn a_brief_with_many_hypotheses_takes_the_room_that_it_needs_for_their_texts() {
+/// Plays a session with many hypotheses, and returns what its summary should keep.
+fn session_with_hypotheses(count: u32) -> (Player, String) {
     let mut player = Player::new("cc-1");
     player.append(&small()[..2].concat());
     player.hook("Stop", at(10), json!({}));
-    let idea = |n: i32| {
+    let idea = |n: u32| {
         let text = format!("the worker {n} loses its lease, and what follows is a long reason");
         let value = json!({"description": text, "status": "active"});
         let put = json!({"kind": "hypothesis", "id": format!("H{n}"), "value": value});
         format!("{}\n", json!({"at": at(20).to_string(), "put": put}))
     };
-    player.environment.write("home/ideas.jsonl", &(0..100).map(idea).collect::<String>());
+    player.environment.write("home/ideas.jsonl", &(0..count).map(idea).collect::<String>());
     let path = player.environment.path("home/ideas.jsonl");
-    let import = ["--session", "cc-1", "import", "events", path.to_str().unwrap()];
-    player.run_at(at(30), &import);
-    player.hook("PreCompact", at(40), json!({"trigger": "auto"}));
+    player.run_at(at(30), &["--session", "cc-1", "import", "events", path.to_str().unwrap()]);
+    let keep = player.hook("PreCompact", at(40), json!({"trigger": "auto"})).unwrap();
+    (player, keep)
+}
+
+/// Regression: to keep to 4,000 characters, hypotheses were handed back without their texts.
+#[test]
+fn a_brief_with_many_hypotheses_takes_the_room_that_it_needs_for_their_texts() {
+    let (mut player, _) = session_with_hypotheses(100);
     let text = player.hook("SessionStart", at(41), json!({"source": "compact"})).unwrap();
     for n in 0..100 {
         let line = format!("- H{n}: the worker {n} loses its lease");
         assert!(text.contains(&line), "{line} in:\n{text}");
     }
     assert!(text.encode_utf16().count() > 4000);
+}
+
+/// Regression: what is after many hypotheses in the list was only counted.
+#[test]
+fn the_texts_of_what_a_summary_should_keep_are_shortened_before_any_is_left_out() {
+    let (_, keep) = session_with_hypotheses(50);
+    assert!(keep.encode_utf16().count() <= 4000);
+    assert!(keep.contains("- hypothesis H49 (active): the worker 49 loses its lease"), "{keep}");
+    assert!(keep.contains("- prompt: why does the test fail?\n"), "{keep}");
+    let (_, keep) = session_with_hypotheses(100);
+    assert!(keep.encode_utf16().count() <= 4000);
+    assert!(keep.contains(" more\n`forge brief` shows all of it.\n"), "{keep}");
 }
 
 #[test]
