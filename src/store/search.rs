@@ -57,7 +57,8 @@ pub struct SearchQuery {
 
 impl SearchQuery {
     /// Parses words; a text in double quotes is one word. Hits must contain all of them. Parts of
-    /// words match too; the case of ASCII letters is ignored.
+    /// words match too, and each word also in lower case, in upper case and with a capital first
+    /// letter.
     ///
     /// # Errors
     /// [`Error::Invalid`] if there are no words or more than [`MAX_WORDS`], or if the text has more

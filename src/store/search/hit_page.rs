@@ -7,7 +7,7 @@ use super::grams::buckets_of;
 use super::session_texts::checkpoint_states;
 use super::text_block::TextSource;
 use super::text_copy::{DamagedParts, TextCopy};
-use super::text_matcher::{MatchedText, Snippet, TextMatcher};
+use super::text_matcher::{MatchedText, Snippet, TextMatcher, spellings};
 use super::{MAX_HITS, SearchHit, SearchPage, cursor_of};
 use crate::engine::refs::session as session_refs;
 use crate::engine::{parallel, timeline};
@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::model::{Kind, SessionNumber, Timestamp};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::slice;
 
 /// If at most this many blocks may have all words, all of them are read, so that the hits can be
 /// counted.
@@ -159,7 +160,7 @@ fn sessions_with<'c>(
     kept: &dyn Fn(SessionNumber) -> bool,
     damaged: &mut DamagedParts,
 ) -> Vec<SessionBlocks<'c>> {
-    let candidates = copy.candidates(&buckets_of(&matcher.query.words), damaged);
+    let candidates = candidates(copy, &matcher.query.words, damaged);
     let mut sessions: BTreeMap<SessionNumber, SessionBlocks<'c>> = BTreeMap::new();
     for block in candidates.iter().filter_map(|number| copy.catalogue.blocks.get(number)) {
         for part in &block.parts {
@@ -176,6 +177,21 @@ fn sessions_with<'c>(
     let mut sessions: Vec<_> = sessions.into_values().collect();
     sessions.sort_by_key(|one| std::cmp::Reverse((one.last, one.session)));
     sessions
+}
+
+/// Returns the numbers of the blocks that may have all words, each in one of its spellings.
+fn candidates(copy: &TextCopy, words: &[String], damaged: &mut DamagedParts) -> BTreeSet<u64> {
+    let (one, several): (Vec<_>, Vec<_>) =
+        words.iter().map(|word| spellings(word)).partition(|spelled| spelled.len() == 1);
+    let mut found = copy.candidates(&buckets_of(&one.concat()), damaged);
+    for spelled in several {
+        let mut any = BTreeSet::new();
+        for spelling in &spelled {
+            any.append(&mut copy.candidates(&buckets_of(slice::from_ref(spelling)), damaged));
+        }
+        found.retain(|block| any.contains(block));
+    }
+    found
 }
 
 type Hits = Vec<(HitPosition, HitCandidate)>;

@@ -7,7 +7,7 @@ use super::{SearchQuery, text_block};
 use crate::error::{Error, Result};
 use crate::model::SessionNumber;
 use crate::model::text::{trim_cut_end, trim_cut_start};
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind, PatternID};
 use std::ops::Range;
 
 /// The approximate length of a snippet, in bytes.
@@ -27,12 +27,12 @@ pub(super) struct MatchedText {
 /// Finds the texts that match a query: its words, kinds and times.
 pub(super) struct TextMatcher<'q> {
     pub(super) query: &'q SearchQuery,
-    automaton: AhoCorasick,
+    words: WordFinder,
 }
 
 impl<'q> TextMatcher<'q> {
     pub(super) fn new(query: &'q SearchQuery) -> Result<Self> {
-        Ok(Self { query, automaton: automaton_of(&query.words)? })
+        Ok(Self { query, words: WordFinder::new(&query.words)? })
     }
 
     /// Returns the text with a snippet if it matches the query.
@@ -40,7 +40,7 @@ impl<'q> TextMatcher<'q> {
         if !self.has_wanted_kind_and_time(entry) {
             return None;
         }
-        let places = matches_of_all_words(&self.automaton, self.query.words.len(), text)?;
+        let places = self.words.places(text)?;
         Some(MatchedText { entry: entry.clone(), snippet: snippet(text, &places) })
     }
 
@@ -74,7 +74,7 @@ impl<'q> TextMatcher<'q> {
     ) -> Option<Vec<(SessionNumber, MatchedText)>> {
         let bytes = copy.bytes_of(block)?;
         let opened = OpenedBlock::of(block.number, &bytes, &copy.seal)?;
-        if !has_all_words(&self.automaton, self.query.words.len(), &opened.text) {
+        if !self.words.are_in(&opened.text) {
             return Some(Vec::new());
         }
         let mut found = Vec::new();
@@ -88,44 +88,83 @@ impl<'q> TextMatcher<'q> {
     }
 }
 
-/// Builds the automaton that finds these words. Building a DFA can take time that is quadratic in
-/// the length of a word, so long words use an NFA.
-fn automaton_of(words: &[String]) -> Result<AhoCorasick> {
-    const LONG_BYTES: usize = 1000;
-    let is_long = words.iter().map(String::len).sum::<usize>() > LONG_BYTES;
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::Standard)
-        .kind(is_long.then_some(AhoCorasickKind::ContiguousNFA))
-        .build(words)
-        .map_err(|error| Error::invalid(error.to_string()))
+/// Finds words in any of their [`spellings`].
+struct WordFinder {
+    automaton: AhoCorasick,
+    /// For each pattern of the automaton, the bit of its word.
+    bits: Vec<u64>,
+    /// The bits of all words.
+    all: u64,
 }
 
-fn has_all_words(automaton: &AhoCorasick, words: usize, text: &str) -> bool {
-    let mut seen = 0_u64;
-    automaton.find_overlapping_iter(text).any(|hit| {
-        seen |= 1 << hit.pattern().as_u32();
-        seen.count_ones() as usize == words
-    })
+impl WordFinder {
+    /// Builds the automaton that finds these words. Building a DFA can take time that is quadratic
+    /// in the length of a word, so long words use an NFA.
+    fn new(words: &[String]) -> Result<Self> {
+        const LONG_BYTES: usize = 1000;
+        let (mut patterns, mut bits) = (Vec::new(), Vec::new());
+        for (number, word) in words.iter().enumerate() {
+            patterns.extend(spellings(word));
+            bits.resize(patterns.len(), 1 << number);
+        }
+        let is_long = patterns.iter().map(String::len).sum::<usize>() > LONG_BYTES;
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(is_long.then_some(AhoCorasickKind::ContiguousNFA))
+            .build(&patterns)
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        let all = bits.iter().fold(0_u64, |all, bit| all | *bit);
+        Ok(Self { automaton, bits, all })
+    }
+
+    /// Returns the bit of the word that a pattern of the automaton spells.
+    fn bit(&self, pattern: PatternID) -> u64 {
+        self.bits.get(pattern.as_usize()).copied().unwrap_or_default()
+    }
+
+    /// Returns whether a text has all words.
+    fn are_in(&self, text: &str) -> bool {
+        let mut seen = 0_u64;
+        self.automaton.find_overlapping_iter(text).any(|hit| {
+            seen |= self.bit(hit.pattern());
+            seen == self.all
+        })
+    }
+
+    /// Returns the byte ranges of the first [`MOST_PLACES`] matches in a text, if it has all words.
+    fn places(&self, text: &str) -> Option<Vec<Range<usize>>> {
+        let mut seen = 0_u64;
+        let mut places = Vec::new();
+        for hit in self.automaton.find_overlapping_iter(text) {
+            seen |= self.bit(hit.pattern());
+            if places.len() < MOST_PLACES {
+                places.push(hit.range());
+            } else if seen == self.all {
+                break;
+            }
+        }
+        (seen == self.all).then_some(places)
+    }
 }
 
-/// Returns the byte ranges of the first [`MOST_PLACES`] matches in a text, if it has all words.
-fn matches_of_all_words(
-    automaton: &AhoCorasick,
-    words: usize,
-    text: &str,
-) -> Option<Vec<Range<usize>>> {
-    let mut seen = 0_u64;
-    let mut places = Vec::new();
-    for hit in automaton.find_overlapping_iter(text) {
-        seen |= 1 << hit.pattern().as_u32();
-        if places.len() < MOST_PLACES {
-            places.push(hit.range());
-        } else if seen.count_ones() as usize == words {
-            break;
+/// Returns the spellings in which a word is found: as it is written, in lower case, in upper case,
+/// and with a capital first letter. Spellings that differ only in the case of ASCII letters are
+/// one, because that case is ignored anyway.
+pub(super) fn spellings(word: &str) -> Vec<String> {
+    let mut found = vec![word.to_owned()];
+    if !word.is_ascii() {
+        let lower = word.to_lowercase();
+        let mut rest = lower.chars();
+        let first = rest.next().into_iter().flat_map(char::to_uppercase);
+        let capital: String = first.chain(rest).collect();
+        for one in [word.to_uppercase(), capital, lower] {
+            if !found.iter().any(|known| known.eq_ignore_ascii_case(&one)) {
+                found.push(one);
+            }
         }
     }
-    (seen.count_ones() as usize == words).then_some(places)
+    found
 }
 
 /// Returns the text around the first match, with each run of whitespace as one space, and the
@@ -179,8 +218,8 @@ mod tests {
     #[test]
     fn a_snippet_shows_the_words_in_one_line() {
         let text = format!("{}the  \n Needle {}", "x ".repeat(100), "y ".repeat(100));
-        let automaton = automaton_of(&["needle".to_owned()]).unwrap();
-        let places = matches_of_all_words(&automaton, 1, &text).unwrap();
+        let words = WordFinder::new(&["needle".to_owned()]).unwrap();
+        let places = words.places(&text).unwrap();
         let (shown, found) = snippet(&text, &places);
         assert!(shown.contains("the Needle y") && shown.starts_with('…') && shown.ends_with('…'));
         assert_eq!(&shown[found[0].clone()], "Needle");
@@ -188,29 +227,38 @@ mod tests {
 
     #[test]
     fn a_snippet_has_no_joiner_at_its_ends() {
-        let automaton = automaton_of(&["needle".to_owned()]).unwrap();
+        let words = WordFinder::new(&["needle".to_owned()]).unwrap();
         for spaces in 0..8 {
             let family = "👨\u{200d}👩\u{200d}👧".repeat(30);
             let text = format!("{family}{}needle{family}", " ".repeat(spaces));
-            let places = matches_of_all_words(&automaton, 1, &text).unwrap();
+            let places = words.places(&text).unwrap();
             let (shown, found) = snippet(&text, &places);
             assert_eq!(&shown[found[0].clone()], "needle");
             assert!(!shown.starts_with("…\u{200d}") && !shown.ends_with("\u{200d}…"), "{shown}");
         }
     }
 
+    #[test]
+    fn the_spellings_of_a_word_differ_in_more_than_the_case_of_ascii_letters() {
+        assert_eq!(spellings("Pool"), ["Pool"]);
+        assert_eq!(spellings("日本"), ["日本"]);
+        assert_eq!(spellings("überlauf"), ["überlauf", "ÜBERLAUF"]);
+        assert_eq!(spellings("кеш"), ["кеш", "КЕШ", "Кеш"]);
+        assert_eq!(spellings("СБОЙ"), ["СБОЙ", "Сбой", "сбой"]);
+    }
+
     /// Building a DFA for a word of 100,000 letters would take 43 s.
     #[test]
     fn a_very_long_word_is_searched_for_without_building_a_dfa() {
         let word = |letters: usize| vec!["ab".repeat(letters / 2)];
-        assert_eq!(automaton_of(&word(8)).unwrap().kind(), AhoCorasickKind::DFA);
-        let long = automaton_of(&word(10_000)).unwrap();
-        let longer = automaton_of(&word(100_000)).unwrap();
-        assert_eq!(longer.kind(), AhoCorasickKind::ContiguousNFA);
-        assert!(longer.memory_usage() <= 12 * long.memory_usage());
+        let finder = |letters| WordFinder::new(&word(letters)).unwrap();
+        assert_eq!(finder(8).automaton.kind(), AhoCorasickKind::DFA);
+        let (long, longer) = (finder(10_000), finder(100_000));
+        assert_eq!(longer.automaton.kind(), AhoCorasickKind::ContiguousNFA);
+        assert!(longer.automaton.memory_usage() <= 12 * long.automaton.memory_usage());
         let text = "AB".repeat(50_010);
-        let places = matches_of_all_words(&longer, 1, &text).unwrap();
+        let places = longer.places(&text).unwrap();
         assert_eq!(places.first(), Some(&(0..100_000)));
-        assert!(matches_of_all_words(&longer, 1, &text[..99_999]).is_none());
+        assert!(longer.places(&text[..99_999]).is_none());
     }
 }
