@@ -324,6 +324,11 @@ fn a_demo_is_made_beside_the_project() {
     let mut command = environment.command(["hypothesis", "list", "--format", "{id} {status}"]);
     let listed = environment.finished(command.current_dir(demo)).success();
     assert_eq!(listed.lines().count(), 6, "{listed}");
+    // Regression: the story had a compaction that this list did not have.
+    let mut command = environment.command(["compaction", "list", "--json"]);
+    let listed = environment.finished(command.current_dir(demo)).json();
+    assert_eq!(listed["compactions"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["compactions"][0]["lost"], 11);
     assert!(!environment.path("project/.forge").exists());
 }
 
