@@ -174,6 +174,11 @@ impl Context {
         store_directory(&self.cwd, &self.global, &self.environment)
     }
 
+    /// Returns whether `--store` or FORGE_STORE names the store.
+    pub fn names_store(&self) -> bool {
+        self.global.store.as_deref().is_some_and(|path| !path.as_os_str().is_empty())
+    }
+
     /// Returns where `forge init` creates a store: at the path of `--store`, or else in `start`, or
     /// else for the project around the working directory.
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {

@@ -292,6 +292,15 @@ pub fn named_session(store: &Store, name: &str) -> Result<Session, CommandError>
     })
 }
 
+/// Checks that commands find the session that `--session` or FORGE_SESSION names, if one does. An
+/// agent's session that has recorded nothing yet is made by the first command that writes.
+pub fn check_session(context: &Context, store: &Store) -> Result<(), CommandError> {
+    match context.session() {
+        Some(name) if !is_of_agent(context, store, name) => named_session(store, name).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
 /// Finds the sessions with these names or ids, each once.
 pub fn named_sessions(store: &Store, names: &[String]) -> Result<Vec<Session>, CommandError> {
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());

@@ -39,6 +39,9 @@ impl Verb for DoctorArgs {
                     };
                     findings.extend(doctor::examine_remotes(unpushed));
                     findings.extend(doctor::examine_exchanges(&failed));
+                    if let Err(error) = workspace::check_session(context, &opened) {
+                        findings.push(doctor::unusable("session", &error));
+                    }
                 }
                 store = Some(health);
                 compactions = found;
@@ -51,7 +54,11 @@ impl Verb for DoctorArgs {
                     })?;
                 }
             }
-            Err(error) if error.kind() == CommandErrorKind::NotFound => {}
+            Err(error) if error.kind() == CommandErrorKind::NotFound => {
+                if context.names_store() {
+                    findings.push(doctor::unusable("store", &error));
+                }
+            }
             Err(error) => return Err(error),
         }
         let installed = |agent| super::hooks::installations(agent, &target);

@@ -25,7 +25,7 @@ pub enum FindingSeverity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorFinding {
     pub severity: FindingSeverity,
-    /// What it is about: an agent's name, `store`, `database` or `remote`.
+    /// What it is about: an agent's name, `store`, `session`, `database` or `remote`.
     pub about: String,
     /// What was found.
     pub what: String,
@@ -42,6 +42,14 @@ impl DoctorFinding {
     fn advice(about: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { severity: FindingSeverity::Advice, ..Self::problem(about, what, remedy) }
     }
+}
+
+/// Returns the finding that something a command needs cannot be used, from the error that the
+/// command would end with.
+#[must_use]
+pub fn unusable(about: &str, error: &CommandError) -> DoctorFinding {
+    let remedy = error.hints().first().map_or("correct what it says", String::as_str);
+    DoctorFinding::problem(about, error.message(), remedy)
 }
 
 /// Returns the finding about settings of the project that are ignored.
@@ -66,10 +74,7 @@ pub fn examine_remotes(unpushed: Result<Vec<UnpushedLine>, CommandError>) -> Vec
             });
             advice.map(|(text, remedy)| DoctorFinding::advice("remote", text, remedy)).collect()
         }
-        Err(error) => {
-            let remedy = error.hints().first().map_or("correct what it says", String::as_str);
-            vec![DoctorFinding::problem("remote", error.message(), remedy)]
-        }
+        Err(error) => vec![unusable("remote", &error)],
     }
 }
 

@@ -120,6 +120,26 @@ fn an_unusable_store_is_reported_with_the_reason() {
     environment.forge(["doctor"]).success();
 }
 
+/// Regression: nothing was wrong, and every other command ended with an error.
+#[test]
+fn a_named_store_or_session_that_is_missing_is_a_problem() {
+    let environment = Environment::new();
+    environment.forge(["doctor"]).success();
+    environment.forge(["init"]).success();
+    environment.forge(["doctor"]).success();
+    for (option, name, about, what) in [
+        ("--store", "/nowhere", "store", "there is no store '/nowhere'"),
+        ("--session", "none", "session", "there is no session 'none'"),
+    ] {
+        let report = environment.forge(["doctor", "--json", option, name]);
+        assert_eq!(report.code, 1, "{report}");
+        let found: Value = serde_json::from_str(&report.stdout).unwrap();
+        let finding = &found["findings"][0];
+        assert_eq!((&finding["about"], &finding["what"]), (&about.into(), &what.into()));
+        assert!(finding["remedy"].as_str().unwrap().contains("'forge "), "{report}");
+    }
+}
+
 /// `forge doctor` works in read-only folders too, and reports that hooks cannot save anything.
 #[test]
 fn a_read_only_store_is_reported() {
