@@ -131,10 +131,11 @@ impl<'a> CalledCommand<'a> {
 
     /// Returns a tip with the subcommands that begin with this word, or else tips with the commands
     /// that have a subcommand of this name, or else an example of how to add a text, or else tips
-    /// with the subcommands of a similar name.
+    /// with the subcommands of a similar name, or else all subcommands of a group.
     fn subcommand_tips(&self, tree: &Command, word: &str) -> Vec<String> {
         let shown = self.command.get_subcommands().filter(|sub| !sub.is_hide_set());
-        let begun = shown.map(Command::get_name).filter(|name| name.starts_with(word));
+        let shown: Vec<&str> = shown.map(Command::get_name).collect();
+        let begun = shown.iter().filter(|name| name.starts_with(word));
         let begun: Vec<String> = begun.map(|name| format!("'{} {name}'", self.name())).collect();
         if begun.len() > 1 && !word.is_empty() {
             return vec![format!("'{word}' can be {}", begun.join(" or "))];
@@ -151,8 +152,11 @@ impl<'a> CalledCommand<'a> {
             let example = EXAMPLES.lines().find(is_adding);
             return example.map(|line| format!("for example: {line}")).into_iter().collect();
         }
-        let names = self.command.get_subcommands().map(Command::get_name);
-        similar(word, names)
+        let similar = similar(word, self.command.get_subcommands().map(Command::get_name));
+        if similar.is_empty() && !self.path.is_empty() {
+            return vec![format!("the commands of '{}' are {}", self.name(), shown.join(", "))];
+        }
+        similar
             .into_iter()
             .map(|name| format!("a similar command exists: '{} {name}'", self.name()))
             .collect()
@@ -348,6 +352,7 @@ mod tests {
             ("forge hypothesis add x --status confirmed", "'forge hypothesis confirm'"),
             ("forge log -5", "'-n 5'"),
             ("forge prune", "'forge checkpoint prune'"),
+            ("forge h reopen H1", "are add, update, confirm, reject, list, show"),
             ("forge command record ls -la", "'forge command record -- ls -la'"),
             ("forge check build make -j2", "'forge check build -- make -j2'"),
             // Regression: the tip left out the options.

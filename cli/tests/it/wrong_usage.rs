@@ -39,6 +39,7 @@ const USAGES: &[WrongUsage] = &[
     WrongUsage("hooks install vscode", 2, &["possible values: claude, codex"]),
     WrongUsage("hypotesis add x", 2, &["'forge hypothesis'"]),
     WrongUsage("confirm H1", 2, &["there is 'forge hypothesis confirm'"]),
+    WrongUsage("gap close G1", 2, &["the commands of 'forge gap' are add, fill, update, list"]),
     WrongUsage("note shwo", 2, &["'forge note show' is", "'forge note add shwo'"]),
     WrongUsage("note one list", 2, &["a command of 'forge note' comes first"]),
     WrongUsage("hypothesis list --fromat x", 2, &["a similar option exists: '--format'"]),
