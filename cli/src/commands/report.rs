@@ -13,6 +13,8 @@ use forge_report::html::{HtmlOptions, write_page};
 use forge_report::markdown::write_markdown;
 use forge_report::model::{ReportLimits, ReportModel};
 use forge_store::error::Error;
+use forge_store::model::SessionKind;
+use forge_store::shell::quoted;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -114,6 +116,14 @@ impl Verb for ReportArgs {
         };
         let redactor = workspace::redactor(context).unwrap_or_default();
         let model = read_page(&reading.session, &point, &redactor, limits)?;
+        let about = reading.session.summary()?.info;
+        if about.kind != SessionKind::Debug {
+            let (name, kind) = (quoted(&about.name), about.kind.name());
+            context.out.warn(&format!(
+                "a report shows what was found out, and little of a session of kind '{kind}': \
+                 'forge --session {name} at HEAD --full' shows everything in it"
+            ));
+        }
         let (text, left_out) = self.written(&model);
         if !self.markdown && text.len() > self.max_bytes() {
             let most = self.max_bytes();

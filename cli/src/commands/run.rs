@@ -258,7 +258,8 @@ impl Verb for RunFailArgs {
     fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
         let run = named_run(&opened.store, &self.run)?;
         let done = run.end(&opened.write_context, RunStatus::Failed, self.error.as_deref())?;
-        Ok(EntityWriteReport::new("Gave up", done).about_claim(Kind::Run, run.key()))
+        Ok(EntityWriteReport::new("Recorded the failure of", done)
+            .about_claim(Kind::Run, run.key()))
     }
 }
 

@@ -42,6 +42,20 @@ fn a_page_can_begin_and_end_at_a_moment() {
     assert!(!page(&["--brief"]).contains("The story"));
 }
 
+/// Regression: the page of a run was nearly empty, and nothing said where its outputs are.
+#[test]
+fn a_report_of_another_kind_of_session_names_the_command_that_shows_it() {
+    let environment = example_session();
+    let words = ["run", "record", "--run", "r 1", "--item", "a", "--step", "s", "--output", "x"];
+    environment.forge(words).success();
+    let report = environment.forge(["report", "r 1", "--markdown", "-o", "-"]);
+    assert_eq!((report.code, report.stdout.starts_with("## r 1\n")), (0, true), "{report}");
+    let command = "'forge --session 'r 1' at HEAD --full' shows everything in it";
+    assert!(report.stderr.contains("of kind 'run'") && report.stderr.contains(command), "{report}");
+    let shown = environment.forge(["--session", "r 1", "at", "HEAD", "--full"]).success();
+    assert!(shown.contains("content: x"), "{shown}");
+}
+
 /// Two dots can be in the name of a session: the name is looked up before it is read as a range.
 #[test]
 fn a_session_with_two_dots_in_its_name_has_a_page() {
