@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 const MAX_NAMED_IDS: usize = 3;
 
 /// Summarises the changes in one readable sentence, like `2 hypotheses added, H3 rejected,
-/// confidence of H1 0.40 -> 0.82, 3 gaps filled, 12 commands; 1 h 20 min later`.
+/// confidence of H1 0.40 → 0.82, 3 gaps filled, 12 commands; 1 h 20 min later`.
 ///
 /// `time_delta` is the time from the old moment to the new one in microseconds, negative if the new
 /// one is earlier; `None` omits it.
@@ -77,7 +77,7 @@ fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
     } else {
         for change in &moved {
             let [old, new] = [&change.old, &change.new].map(|value| plain(value.as_ref()));
-            parts.push(format!("confidence of {} {old} -> {new}", change.id));
+            parts.push(format!("confidence of {} {old} → {new}", change.id));
         }
     }
     mentioned.extend(moved.iter().map(|change| change.id.as_str()));

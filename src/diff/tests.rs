@@ -421,7 +421,7 @@ fn summary_says_the_changes_in_one_sentence() {
     typed.extend(describe_facts([], &facts));
     assert_eq!(
         summary(&typed, Some(4_800_000_000)),
-        "2 hypotheses added, H3 rejected, confidence of H1 0.40 -> 0.82, \
+        "2 hypotheses added, H3 rejected, confidence of H1 0.40 → 0.82, \
          1 piece of evidence added, 1 belief put in doubt, 1 belief updated, 2 gaps filled, \
          1 note removed, 2 commands; 1 h 20 min later"
     );

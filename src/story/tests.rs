@@ -290,7 +290,7 @@ fn claims_checkpoints_and_branches_have_lines() {
             "Checkpoint: one suspect",
             "Branch: branch alt",
             "Hypothesis: H1 .50 → .25 | the cache is stale",
-            "Restore: back to the claims of #1 | confidence of H1 0.25 -> 0.50",
+            "Restore: back to the claims of #1 | confidence of H1 0.25 → 0.50",
         ]
     );
     let then = session.state(&session.at_time(at(2)).unwrap()).unwrap();

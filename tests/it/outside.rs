@@ -48,7 +48,7 @@ fn an_outside_program_is_built_on_the_public_names_and_works() {
                 "1 commands",
                 "Some(0.5) before",
                 "more now: true",
-                "confidence of H1 0.50 -> 0.85, 1 piece of evidence added, 1 belief added, 1 note added; at the same time",
+                "confidence of H1 0.50 → 0.85, 1 piece of evidence added, 1 belief added, 1 note added; at the same time",
                 "unknown: true",
                 "sound: true",
             ][..]

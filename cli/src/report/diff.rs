@@ -132,7 +132,7 @@ pub fn print_change(change: &TypedChange, screen: &mut Screen) {
                     (Tone::Id, &id),
                     (Tone::Dim, &format!("{name}: ")),
                     (Tone::Removed, &old),
-                    (Tone::Dim, " -> "),
+                    (Tone::Dim, " → "),
                     (Tone::Added, &new),
                 ]);
                 return;

@@ -178,7 +178,7 @@ impl Report for CheckpointPruneReport {
             let (before, now) = (size_text(freed.bytes_before), size_text(freed.bytes));
             let verb = if freed.prunings == 1 { "is" } else { "are" };
             let prunings = crate::text::count_text(freed.prunings, "pruning");
-            screen.plain(&format!("{prunings} {verb} permanently deleted; {before} -> {now}"));
+            screen.plain(&format!("{prunings} {verb} permanently deleted; {before} → {now}"));
         }
     }
 }

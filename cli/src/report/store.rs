@@ -234,7 +234,7 @@ impl Report for MaintainReport {
     fn human(&self, screen: &mut Screen) {
         let (before, now) = (self.tail_bytes_before, self.tail_bytes);
         screen.plain(&match self.applied {
-            true => format!("Brought the index up to date ({before} -> {now} bytes to apply)"),
+            true => format!("Brought the index up to date ({before} → {now} bytes to apply)"),
             false => "The index is up to date, or another process is updating it.".to_owned(),
         });
         if self.swept > 0 {

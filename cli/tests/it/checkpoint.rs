@@ -137,14 +137,14 @@ fn two_moments_are_compared() {
     H1 rejected, 2 beliefs put in doubt, 1 verification; 6 s later
 
     Hypotheses
-      ~ H1 reason: none -> the layout is fine
-      ~ H1 status: active -> rejected
+      ~ H1 reason: none → the layout is fine
+      ~ H1 status: active → rejected
 
     Beliefs
-      ~ B1 doubt reason: none -> hypothesis H1 was rejected
-      ~ B1 in doubt: none -> true
-      ~ B2 doubt reason: none -> rests on belief B1: hypothesis H1 was rejected
-      ~ B2 in doubt: none -> true
+      ~ B1 doubt reason: none → hypothesis H1 was rejected
+      ~ B1 in doubt: none → true
+      ~ B2 doubt reason: none → rests on belief B1: hypothesis H1 was rejected
+      ~ B2 in doubt: none → true
 
     Verifications
       + v1 unit tests
@@ -155,14 +155,14 @@ fn two_moments_are_compared() {
     H1 active, 2 beliefs updated, 1 note added; at the same time
 
     Hypotheses
-      ~ H1 reason: the layout is fine -> none
-      ~ H1 status: rejected -> active
+      ~ H1 reason: the layout is fine → none
+      ~ H1 status: rejected → active
 
     Beliefs
-      ~ B1 doubt reason: hypothesis H1 was rejected -> none
-      ~ B1 in doubt: true -> none
-      ~ B2 doubt reason: rests on belief B1: hypothesis H1 was rejected -> none
-      ~ B2 in doubt: true -> none
+      ~ B1 doubt reason: hypothesis H1 was rejected → none
+      ~ B1 in doubt: true → none
+      ~ B2 doubt reason: rests on belief B1: hypothesis H1 was rejected → none
+      ~ B2 in doubt: true → none
 
     Notes
       + N1 日本語 wide\x1b[2J\ntext
@@ -267,10 +267,10 @@ fn a_restore_is_a_new_revision_and_keeps_facts() {
     Would go back to "#1", 2026-02-01 13:00:01 +01:00 (14 s ago)
     tensor on main, 1 claim
     1 fact has come since; facts stay.
-    confidence of H1 0.79 -> 0.40, 1 piece of evidence removed, 2 beliefs removed, 1 dependency removed, 2 gaps removed, 1 note removed
+    confidence of H1 0.79 → 0.40, 1 piece of evidence removed, 2 beliefs removed, 1 dependency removed, 2 gaps removed, 1 note removed
 
     Hypotheses
-      ~ H1 confidence: 0.79 -> 0.40
+      ~ H1 confidence: 0.79 → 0.40
 
     Evidence
       - E1 strides swap
@@ -296,14 +296,14 @@ fn a_restore_is_a_new_revision_and_keeps_facts() {
     H1 rejected, 2 beliefs put in doubt, 1 note removed
 
     Hypotheses
-      ~ H1 reason: none -> the layout is fine
-      ~ H1 status: active -> rejected
+      ~ H1 reason: none → the layout is fine
+      ~ H1 status: active → rejected
 
     Beliefs
-      ~ B1 doubt reason: none -> hypothesis H1 was rejected
-      ~ B1 in doubt: none -> true
-      ~ B2 doubt reason: none -> rests on belief B1: hypothesis H1 was rejected
-      ~ B2 in doubt: none -> true
+      ~ B1 doubt reason: none → hypothesis H1 was rejected
+      ~ B1 in doubt: none → true
+      ~ B2 doubt reason: none → rests on belief B1: hypothesis H1 was rejected
+      ~ B2 in doubt: none → true
 
     Notes
       - N1 日本語 wide\x1b[2J\ntext

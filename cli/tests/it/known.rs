@@ -189,10 +189,10 @@ fn the_log_lists_each_change() {
     ");
     assert_snapshot!(environment.forge(["log", "H1", "--branch", "alt"]), @r"
     #9 2026-02-01 13:00:10 +01:00 (5 s ago) hypothesis reject on alt
-      ~ H1 reason: none -> the layout is fine
-      ~ H1 status: active -> rejected
+      ~ H1 reason: none → the layout is fine
+      ~ H1 status: active → rejected
     #2 2026-02-01 13:00:02 +01:00 (13 s ago) evidence add on main
-      ~ H1 confidence: 0.40 -> 0.79
+      ~ H1 confidence: 0.40 → 0.79
     #1 2026-02-01 13:00:01 +01:00 (14 s ago) hypothesis add on main
       + H1 the layout is wrong
     ");
@@ -292,10 +292,10 @@ fn why_lists_the_support_of_a_claim_and_the_claims_that_depend_on_it() {
 
     History
     #9 2026-02-01 13:00:10 +01:00 (4 s ago) hypothesis reject on alt
-      ~ H1 reason: none -> the layout is fine
-      ~ H1 status: active -> rejected
+      ~ H1 reason: none → the layout is fine
+      ~ H1 status: active → rejected
     #2 2026-02-01 13:00:02 +01:00 (12 s ago) evidence add on main
-      ~ H1 confidence: 0.40 -> 0.79
+      ~ H1 confidence: 0.40 → 0.79
     #1 2026-02-01 13:00:01 +01:00 (13 s ago) hypothesis add on main
       + H1 the layout is wrong
     ");

@@ -49,7 +49,7 @@ fn a_conflict_changes_nothing_and_names_what_settles_it() {
     [exit 1]
     ");
     assert_snapshot!(environment.forge(["branch", "merge", "try", "--dry-run", "--json"]), @r#"
-    {"schema":"forge.branch.merge/1","session":"project","source":"try","target":"main","result":"conflicts","dry_run":true,"bases":[2],"operation":null,"revision":null,"checkpoint":null,"conflicts":[{"name":"hypothesis/H1.description","kind":"hypothesis","id":"H1","field":"description","base":"one","ours":"one of ours","theirs":"one of theirs","needed_by":[],"settled":null}],"changes":[{"kind":"hypothesis","id":"H1","change":"confidence_changed","field":"confidence","old":null,"new":0.9},{"kind":"hypothesis","id":"H2","change":"confidence_changed","field":"confidence","old":null,"new":0.75},{"kind":"evidence","id":"E1","change":"added","new":{"description":"seen","hypothesis":"H2","strength":0.5}}],"summary":"confidence of H1 none -> 0.90, confidence of H2 none -> 0.75, 1 piece of evidence added"}
+    {"schema":"forge.branch.merge/1","session":"project","source":"try","target":"main","result":"conflicts","dry_run":true,"bases":[2],"operation":null,"revision":null,"checkpoint":null,"conflicts":[{"name":"hypothesis/H1.description","kind":"hypothesis","id":"H1","field":"description","base":"one","ours":"one of ours","theirs":"one of theirs","needed_by":[],"settled":null}],"changes":[{"kind":"hypothesis","id":"H1","change":"confidence_changed","field":"confidence","old":null,"new":0.9},{"kind":"hypothesis","id":"H2","change":"confidence_changed","field":"confidence","old":null,"new":0.75},{"kind":"evidence","id":"E1","change":"added","new":{"description":"seen","hypothesis":"H2","strength":0.5}}],"summary":"confidence of H1 none → 0.90, confidence of H2 none → 0.75, 1 piece of evidence added"}
     [exit 1]
     "#);
     assert_eq!(environment.forge(["log", "--json"]).json(), before);
@@ -167,12 +167,12 @@ fn a_branch_is_merged_into_another_than_the_current_one() {
     Merged try into main (session project, #9)
       checkpoint <id4> #10 merged try into main [auto, branch_merged]
       hypothesis/H1.description settled by theirs
-    confidence of H1 none -> 0.90, confidence of H2 none -> 0.75, 1 piece of evidence added
+    confidence of H1 none → 0.90, confidence of H2 none → 0.75, 1 piece of evidence added
 
     Hypotheses
-      ~ H1 confidence: none -> 0.90
-      ~ H1 description: one of ours -> one of theirs
-      ~ H2 confidence: none -> 0.75
+      ~ H1 confidence: none → 0.90
+      ~ H1 description: one of ours → one of theirs
+      ~ H2 confidence: none → 0.75
 
     Evidence
       + E1 seen
@@ -183,15 +183,15 @@ fn a_branch_is_merged_into_another_than_the_current_one() {
     assert_snapshot!(environment.forge(["log", "--branch", "main", "--limit", "2"]), @r"
     #10 2026-02-01 13:00:10 +01:00 (1 s ago) checkpoint merged try into main [auto,branch_merged] branc…
     #9 2026-02-01 13:00:10 +01:00 (1 s ago) branch merge of #6 on main
-      ~ H1 confidence: none -> 0.90
-      ~ H1 description: one of ours -> one of theirs
-      ~ H2 confidence: none -> 0.75
+      ~ H1 confidence: none → 0.90
+      ~ H1 description: one of ours → one of theirs
+      ~ H2 confidence: none → 0.75
       + E1 seen
     ");
     assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @r"
     ── Sun 1 Feb ──
     ◆  #10 13:00 (main) merged try into main
-    ●  #9 13:00 merged #6  confidence of H1 none -> 0.90, confidence of H2 none -> 0.75, 1 piece of evi…
+    ●  #9 13:00 merged #6  confidence of H1 none → 0.90, confidence of H2 none → 0.75, 1 piece of evide…
     │ ◆  #8 13:00 (try*, merged) switched from main to try
     ◆ │  #7 13:00 switched from try to main
     │ ●  #6 13:00 H2 .50 → .75  seen

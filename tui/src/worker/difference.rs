@@ -127,7 +127,7 @@ fn field(change: &TypedChange, lines: &mut Vec<SheetLine>) {
         .map(|value| value.as_ref().map(|value| field_text(name, value)).unwrap_or_default());
     if !old.contains('\n') && !new.contains('\n') && old.len() + new.len() <= 120 {
         let [old, new] = [&change.old, &change.new].map(|value| side(name, value.as_ref()));
-        lines.push(line(TextTone::Plain, 6, format!("{name}: {old} -> {new}")));
+        lines.push(line(TextTone::Plain, 6, format!("{name}: {old} → {new}")));
         return;
     }
     lines.push(line(TextTone::Dim, 6, format!("{name}:")));

@@ -106,7 +106,7 @@ fn change_words(change: &EntryChange) -> (String, u8) {
             match new.filter(|new| Some(new) != old.as_ref()) {
                 Some(new) => {
                     let old = old.unwrap_or_else(|| "none".to_owned());
-                    (format!("{kind} {id}: confidence {old} -> {new}"), 0)
+                    (format!("{kind} {id}: confidence {old} → {new}"), 0)
                 }
                 None => (format!("{kind} {id} changed"), 0),
             }

@@ -325,6 +325,6 @@ fn a_change_of_confidence_has_two_decimals() {
     let screen = hand.screen();
     assert!(screen.contains("~ hypothesis H7 confidence: none → 0.82"), "{screen}");
     let screen = hand.press("d").screen();
-    assert!(screen.contains("confidence: none -> 0.82"), "{screen}");
+    assert!(screen.contains("confidence: none → 0.82"), "{screen}");
     assert!(!screen.contains("0.823"), "{screen}");
 }
