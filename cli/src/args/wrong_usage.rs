@@ -48,6 +48,8 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], mut error: Error) -> Er
                 let whole = command.words.iter().find(|one| one.starts_with(&word));
                 let whole = whole.unwrap_or(&word);
                 vec![format!("to pass '{whole}' as a value, use '-- {whole}'")]
+            } else if tips.is_empty() && !word.starts_with('-') {
+                command.example(&[]).into_iter().collect()
             } else {
                 tips
             }
@@ -153,6 +155,10 @@ impl<'a> CalledCommand<'a> {
             return example.map(|line| format!("for example: {line}")).into_iter().collect();
         }
         let similar = similar(word, self.command.get_subcommands().map(Command::get_name));
+        if similar.is_empty() && self.command.get_positionals().next().is_some() {
+            // The words of a text without quotes.
+            return self.example(&[]).into_iter().collect();
+        }
         if similar.is_empty() && !self.path.is_empty() {
             return vec![format!("the commands of '{}' are {}", self.name(), shown.join(", "))];
         }
@@ -352,6 +358,8 @@ mod tests {
             ("forge hypothesis add x --status confirmed", "'forge hypothesis confirm'"),
             ("forge log -5", "'-n 5'"),
             ("forge prune", "'forge checkpoint prune'"),
+            ("forge checkpoint tag 5 x", "forge checkpoint tag '#5' --add baseline"),
+            ("forge run start nightly", "forge run start --run nightly"),
             ("forge h reopen H1", "are add, update, confirm, reject, list, show"),
             ("forge command record ls -la", "'forge command record -- ls -la'"),
             ("forge check build make -j2", "'forge check build -- make -j2'"),
