@@ -3,13 +3,14 @@
 
 use crate::args::moment::is_moment;
 use crate::args::{ForgeArgs, wrong_usage};
+use crate::config::SettingKey;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::verb::{RawReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use clap::builder::{PossibleValue, StyledStr};
 use clap::{Arg, Command, CommandFactory};
-use forge_store::model::Kind;
+use forge_store::model::{Kind, SessionKind};
 use forge_store::store::{CheckpointFilter, Session, StateAt, Store, entity_title};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -155,23 +156,35 @@ impl<'a> CompletedPlace<'a> {
         let value_name =
             arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
         let kinds = self.kinds_of(arg, value_name);
-        let wants_sessions = value_name == "SESSION"
-            || arg.get_id() == "session"
-            || (self.group == "session" && matches!(value_name, "NAME|ID" | "NAME"));
-        let wants_branches =
-            arg.get_id() == "branch" || (self.group == "branch" && value_name == "NAME");
+        let wanted_sessions: Option<&[SessionKind]> = match value_name {
+            "RUN" => Some(&[SessionKind::Run]),
+            "THREAD" => Some(&[SessionKind::Thread]),
+            "SESSION" | "SESSION|A..B" => Some(&SessionKind::ALL),
+            "NAME|ID" | "NAME" | "OTHER" if self.group == "session" => Some(&SessionKind::ALL),
+            _ if arg.get_id() == "session" => Some(&SessionKind::ALL),
+            _ => None,
+        };
+        let wants_branches = arg.get_id() == "branch"
+            || (self.group == "branch" && matches!(value_name, "NAME" | "SOURCE" | "TARGET"));
         let wants_tags = value_name == "TAG";
-        if value_name == "KIND" {
-            let name = |kind: &Kind| (kind.name().to_owned(), String::new());
-            return Ok(Kind::ALL.iter().map(name).collect());
+        match value_name {
+            "KIND" => {
+                let name = |kind: &Kind| (kind.name().to_owned(), String::new());
+                return Ok(Kind::ALL.iter().map(name).collect());
+            }
+            "KEY" => {
+                let name = |key: &SettingKey| (key.name.to_owned(), key.about.to_owned());
+                return Ok(SettingKey::all().iter().map(name).collect());
+            }
+            _ => {}
         }
-        if kinds.is_empty() && !is_moment(arg) && !wants_sessions && !wants_branches && !wants_tags
-        {
+        let is_of_session = !kinds.is_empty() || is_moment(arg) || wants_branches || wants_tags;
+        if wanted_sessions.is_none() && !is_of_session {
             return Ok(Vec::new());
         }
         let store = workspace::open_store(context, StoreAccess::Read)?;
-        if wants_sessions {
-            return sessions(&store);
+        if let Some(kinds) = wanted_sessions {
+            return sessions(&store, kinds);
         }
         let Some(session) = workspace::session_to_read(context, &store)? else {
             return Ok(Vec::new());
@@ -249,8 +262,8 @@ fn ids(state: &StateAt, kind: Kind) -> Result<Vec<Candidate>, CommandError> {
     Ok(found)
 }
 
-fn sessions(store: &Store) -> Result<Vec<Candidate>, CommandError> {
-    let sessions = store.sessions()?.into_iter();
+fn sessions(store: &Store, kinds: &[SessionKind]) -> Result<Vec<Candidate>, CommandError> {
+    let sessions = store.sessions()?.into_iter().filter(|one| kinds.contains(&one.info.kind));
     Ok(sessions.map(|one| (one.info.name, one.info.agent.unwrap_or_default())).collect())
 }
 

@@ -207,7 +207,15 @@ fn the_store_completes_a_command_line() {
     assert_eq!(complete("checkpoint list --tag b"), ["baseline"]);
     assert_eq!(complete("at ba"), ["baseline"]);
     assert_eq!(complete("branch switch o"), ["other"]);
+    assert_eq!(complete("branch merge o"), ["other"]);
+    assert_eq!(complete("branch merge other --into m"), ["main"]);
     assert_eq!(complete("session use p"), ["project"]);
+    assert_eq!(complete("report p"), ["project"]);
+    let record = ["run", "record", "--run", "r", "--item", "a", "--step", "s", "--output", "x"];
+    environment.forge(record).success();
+    assert_eq!(complete("run show --run "), ["r"]);
+    assert_eq!(complete("thread show --thread "), [""; 0]);
+    assert_eq!(complete("config get sync."), ["sync.hooks", "sync.wait"]);
     assert_eq!(complete("--session p"), ["project"]);
     assert_eq!(complete("hypothesis add x --conf"), ["--confidence"]);
     assert_eq!(complete("gap add x --criticality c"), ["critical"]);
