@@ -42,7 +42,8 @@ pub fn match_id(
 
 /// Returns the elements whose id begins with a name. Case is ignored if no id begins with the name
 /// as it is written: then `h1` finds `H1`. If the name is a whole id, longer ids are left out. An
-/// empty name, such as an unset variable of the shell, is the beginning of no id.
+/// empty name, such as an unset variable of the shell, is the beginning of no id. A numbered id is
+/// not the beginning of another one: if there is no `H1`, it is not `H10`.
 pub fn ids_beginning_with<T>(
     name: &str,
     known: impl IntoIterator<Item = T>,
@@ -51,6 +52,7 @@ pub fn ids_beginning_with<T>(
     let has_prefix = |id: &str| {
         let beginning = id.get(..name.len()).filter(|beginning| !beginning.is_empty());
         beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(name))
+            && (id.len() == name.len() || !is_numbered(name) || !is_numbered(id))
     };
     let mut found: Vec<T> = known.into_iter().filter(|one| has_prefix(id(one))).collect();
     let whole = |one: &T| id(one) == name;
@@ -64,6 +66,14 @@ pub fn ids_beginning_with<T>(
         found.retain(whole_in_other_case);
     }
     found
+}
+
+/// Whether an id is a letter and a number, such as `H1`, as forge gives them to claims.
+fn is_numbered(id: &str) -> bool {
+    let number = id.strip_prefix(|letter: char| letter.is_ascii_alphabetic());
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+    })
 }
 
 /// Names the nearest ids in a hint.
@@ -105,6 +115,17 @@ mod tests {
         let error = match_id(Kind::Hypothesis, "", ["H1".to_owned()]).unwrap_err();
         assert_eq!(error.message(), "there is no hypothesis ''");
         assert_eq!(error.hints()[0], "'forge hypothesis list' lists them");
+    }
+
+    /// Regression: `forge note retract N1`, run twice, also retracted `N10`.
+    #[test]
+    fn a_numbered_id_is_not_the_beginning_of_another_one() {
+        let known = || ["N10", "N12-41c9", "N2-41c9", "n3x"].map(str::to_owned);
+        let error = match_id(Kind::Note, "n1", known()).unwrap_err();
+        assert_eq!(error.message(), "there is no note 'n1'");
+        assert_eq!(error.hints()[0], "the nearest is N10");
+        assert_eq!(match_id(Kind::Note, "N2", known()).unwrap(), "N2-41c9");
+        assert_eq!(match_id(Kind::Note, "n3", known()).unwrap(), "n3x");
     }
 
     #[test]
