@@ -14,7 +14,7 @@ use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind}
 use crate::verb::{EitherReport, Verb, VerbResult};
 use forge_store::diff::describe;
 use forge_store::error::Error;
-use forge_store::model::Key;
+use forge_store::model::{Key, Kind};
 use forge_store::store::{HistoryEntry, LogItem, ResolvedMoment};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -273,12 +273,13 @@ fn entity_history(
         Some(point) => claim_key(reading, point, name),
         None => claim_key_on_any_branch(context, reading, name),
     };
-    // A removed claim has a history too, but only a name with its kind can find it.
-    let key = match (&found, name.kind) {
-        (Ok(key), _) => key.clone(),
-        (Err(_), Some(kind)) => Key::new(kind, name.id.clone()),
-        (Err(_), None) => return Err(found.expect_err("it was not found")),
+    // A removed claim has a history too. Without a kind, its whole id finds it on this branch.
+    let key = match (found.as_ref(), name.kind) {
+        (Ok(key), _) => Some(key.clone()),
+        (Err(_), Some(kind)) => Some(Key::new(kind, name.id.clone())),
+        (Err(_), None) => removed_claim(reading, point, &name.id)?,
     };
+    let Some(key) = key else { return found.map(|key| (key, Vec::new())) };
     let history = match point {
         Some(point) => reading.session.history(point, &key).map_err(CommandError::from),
         None => history_on_all_branches(reading, &key),
@@ -287,6 +288,18 @@ fn entity_history(
         Ok(history) => Ok((key, history)),
         Err(error) => Err(found.err().unwrap_or(error)),
     }
+}
+
+/// Returns the key of a claim with this id that is in the history of a point, or of the present.
+fn removed_claim(
+    reading: &SessionReader,
+    point: Option<&ResolvedMoment>,
+    id: &str,
+) -> Result<Option<Key>, CommandError> {
+    let head = reading.session.head()?;
+    let point = point.unwrap_or(&head);
+    let mut keys = Kind::claims().map(|kind| Key::new(kind, id));
+    Ok(keys.find(|key| reading.session.history(point, key).is_ok()))
 }
 
 /// Returns the key of the claim with this name at a point.

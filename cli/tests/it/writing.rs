@@ -120,6 +120,11 @@ fn notes_and_beliefs_are_retracted() {
     environment.forge(["note", "update", "N1", "-m", "y"]).success();
     assert_snapshot!(environment.forge(["note", "retract", "n1"]), @"Retracted note N1 (session project, branch main, #10)");
     assert_eq!(environment.forge(["note", "retract", "N1"]).code, 3);
+    // Regression: a removed claim had a history only under its name with the kind.
+    let history = environment.forge(["log", "N1", "--json"]).json();
+    assert_eq!(history, environment.forge(["log", "note:N1", "--json"]).json());
+    assert_eq!(history["entries"][0]["changes"][0]["change"], "removed");
+    assert_eq!(environment.forge(["log", "N9"]).code, 3);
     // The id is not given to another note.
     let next = environment.forge(["note", "z", "--json"]).json();
     assert_eq!(next["id"], "N2");
