@@ -304,9 +304,9 @@ fn undoable<'a>(
     named: Option<&str>,
 ) -> Result<&'a OperationRow> {
     if let Some(prefix) = named {
-        let prefix = prefix.to_ascii_lowercase();
+        let lower_case = prefix.to_ascii_lowercase();
         let is_named = |row: &&OperationRow| {
-            !prefix.is_empty() && row.operation.id.to_string().starts_with(&prefix)
+            !prefix.is_empty() && row.operation.id.to_string().starts_with(&lower_case)
         };
         let mut found: Vec<_> = rows.iter().filter(is_named).collect();
         return match (found.len(), found.pop()) {
@@ -320,7 +320,7 @@ fn undoable<'a>(
             },
             (_, None) => Err(Error::not_found("operation", prefix)),
             (_, Some(last)) => Err(Error::Ambiguous {
-                prefix,
+                prefix: prefix.to_owned(),
                 matches: found
                     .iter()
                     .chain([&last])

@@ -7,6 +7,7 @@ use super::example::EXAMPLES;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Arg, Command};
+use forge_store::shell::quoted;
 use std::ffi::OsString;
 use std::num::ParseIntError;
 use strsim::damerau_levenshtein;
@@ -47,7 +48,7 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], mut error: Error) -> Er
                 // clap names only the first letter of several after one hyphen.
                 let whole = command.words.iter().find(|one| one.starts_with(&word));
                 let whole = whole.unwrap_or(&word);
-                vec![format!("to pass '{whole}' as a value, use '-- {whole}'")]
+                vec![format!("to pass '{whole}' as a value, use '-- {}'", quoted(whole))]
             } else if tips.is_empty() && !word.starts_with('-') {
                 command.example(&[]).into_iter().collect()
             } else {
@@ -351,6 +352,13 @@ mod tests {
 
     #[test]
     fn a_tip_says_what_was_probably_meant() {
+        let arguments = ["forge", "note", "- a list"].map(OsString::from);
+        let mut tree = ForgeArgs::command();
+        let error = tree.try_get_matches_from_mut(&arguments).unwrap_err();
+        tree.build();
+        // Regression: the shell would have made three words of it.
+        let error = with_tips(&tree, &arguments, error).to_string();
+        assert!(error.contains("use '-- '- a list''"), "{error}");
         for (words, tip) in [
             ("forge hypotesis add", "'forge hypothesis'"),
             ("forge ver list", "'ver' can be 'forge verification' or 'forge verify'"),
