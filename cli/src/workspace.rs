@@ -409,13 +409,21 @@ pub fn point(
     resolved.map_err(|error| hint_checkpoint(session, moment, error))
 }
 
-/// Adds a hint to the error about a moment if it is the message of a checkpoint.
+/// Adds a hint to the error about a moment if it is the message of a checkpoint, or the id of a
+/// claim.
 pub fn hint_checkpoint(session: &Session, moment: &MomentArg, error: CommandError) -> CommandError {
     let text = moment.as_str();
     let all = session.checkpoints(&CheckpointFilter::default()).unwrap_or_default();
-    match all.iter().find(|one| one.message.eq_ignore_ascii_case(text)) {
-        Some(one) => error.hinted(format!("the checkpoint '#{}' has this message", one.sequence)),
-        None => error,
+    if let Some(one) = all.iter().find(|one| one.message.eq_ignore_ascii_case(text)) {
+        return error.hinted(format!("the checkpoint '#{}' has this message", one.sequence));
+    }
+    let state = session.head().and_then(|head| session.state(&head));
+    match state.map_err(CommandError::from).and_then(|state| kind_of_id(&state, text)) {
+        Ok(Some(kind)) if kind.is_claim() => error.hinted(format!(
+            "'{text}' is of the kind {kind}: 'forge log {text}' shows its changes, each with its \
+             moment"
+        )),
+        _ => error,
     }
 }
 

@@ -41,6 +41,7 @@ const USAGES: &[WrongUsage] = &[
     WrongUsage("confirm H1", 2, &["there is 'forge hypothesis confirm'"]),
     WrongUsage("gap close G1", 2, &["the commands of 'forge gap' are add, fill, update, list"]),
     WrongUsage("note the pool is small", 2, &["for example: forge note 'raised the pool"]),
+    WrongUsage("diff H1", 3, &["'H1' is of the kind hypothesis: 'forge log H1' shows"]),
     WrongUsage("at 2 hours ago", 2, &["for example: forge at '"]),
     WrongUsage("checkpoint tag #5 x", 2, &["for example: forge checkpoint tag '#5' --add"]),
     WrongUsage("note shwo", 2, &["'forge note show' is", "'forge note add shwo'"]),
