@@ -354,11 +354,11 @@ mod tests {
     fn a_tip_says_what_was_probably_meant() {
         let arguments = ["forge", "note", "- a list"].map(OsString::from);
         let mut tree = ForgeArgs::command();
-        let error = tree.try_get_matches_from_mut(&arguments).unwrap_err();
+        let refused = tree.try_get_matches_from_mut(&arguments).unwrap_err();
         tree.build();
         // Regression: the shell would have made three words of it.
-        let error = with_tips(&tree, &arguments, error).to_string();
-        assert!(error.contains("use '-- '- a list''"), "{error}");
+        let with_tip = with_tips(&tree, &arguments, refused).to_string();
+        assert!(with_tip.contains("use '-- '- a list''"), "{with_tip}");
         for (words, tip) in [
             ("forge hypotesis add", "'forge hypothesis'"),
             ("forge ver list", "'ver' can be 'forge verification' or 'forge verify'"),
