@@ -2,9 +2,10 @@
 
 use crate::args::{ColorMode, value};
 use crate::error::CommandError;
+use SettingType::{Bool, Color, Count, Duration, Seconds, SessionKinds, Text, Words};
 use forge_store::model::SessionKind;
 use std::fmt;
-use std::time::Duration;
+use std::time;
 use strsim::levenshtein;
 
 /// How long to wait for a lock.
@@ -130,102 +131,67 @@ const fn guarded(
 }
 
 const fn trigger(name: &'static str, about: &'static str) -> SettingKey {
-    key(name, SettingType::Bool, Some("true"), about)
+    key(name, Bool, Some("true"), about)
 }
 
 static KEYS: &[SettingKey] = &[
     SettingKey {
         variable: Some("FORGE_LOCK_TIMEOUT"),
-        ..key(LOCK_TIMEOUT, SettingType::Seconds, Some("5"), "how many seconds to wait for a lock")
+        ..key(LOCK_TIMEOUT, Seconds, Some("5"), "how many seconds to wait for a lock")
     },
     SettingKey {
         variable: Some("FORGE_COLOR"),
-        ..key(COLOR, SettingType::Color, Some("auto"), "when to use colour: auto, always, never")
+        ..key(COLOR, Color, Some("auto"), "when to use colour: auto, always, never")
     },
     SettingKey {
         variable: Some("FORGE_PAGER"),
         in_project: ProjectPermission::Never,
-        ..key(PAGER, SettingType::Text, None, "the program that shows long output; empty for none")
+        ..key(PAGER, Text, None, "the program that shows long output; empty for none")
     },
-    guarded(
-        REDACT_ENABLED,
-        SettingType::Bool,
-        Some("true"),
-        "whether secrets are removed before storing",
-    ),
+    guarded(REDACT_ENABLED, Bool, Some("true"), "whether secrets are removed before storing"),
     guarded(
         REDACT_ALLOW,
-        SettingType::Words,
+        Words,
         None,
         "secrets that are let through: parts of them, or kind:NAME, separated by spaces",
     ),
     guarded(
         REDACT_VARIABLES,
-        SettingType::Words,
+        Words,
         None,
         "environment variables whose values are kept, separated by spaces; a name can end with *",
     ),
     key(
         INFERENCE_ENABLED,
-        SettingType::Bool,
+        Bool,
         Some("true"),
         "whether rules look for inferences in an agent's messages",
     ),
-    key(SCHEDULE_EVERY, SettingType::Duration, None, "how often to make a checkpoint, such as 10m"),
-    guarded(KEEP_LAST, SettingType::Count, None, "how many of the newest checkpoints prune keeps"),
-    guarded(
-        KEEP_WITHIN,
-        SettingType::Duration,
-        None,
-        "for how long prune keeps every checkpoint, such as 1h",
-    ),
-    guarded(KEEP_DAYS, SettingType::Count, None, "for how many days prune keeps checkpoints"),
-    guarded(
-        KEEP_HOURLY,
-        SettingType::Count,
-        None,
-        "for how many hours prune keeps the newest checkpoint",
-    ),
-    guarded(
-        KEEP_DAILY,
-        SettingType::Count,
-        None,
-        "for how many days prune keeps the newest checkpoint",
-    ),
-    guarded(
-        KEEP_WEEKLY,
-        SettingType::Count,
-        None,
-        "for how many weeks prune keeps the newest checkpoint",
-    ),
-    guarded(
-        KEEP_TAGS,
-        SettingType::Words,
-        None,
-        "tags whose checkpoints prune keeps, separated by spaces",
-    ),
+    key(SCHEDULE_EVERY, Duration, None, "how often to make a checkpoint, such as 10m"),
+    guarded(KEEP_LAST, Count, None, "how many of the newest checkpoints prune keeps"),
+    guarded(KEEP_WITHIN, Duration, None, "for how long prune keeps every checkpoint, such as 1h"),
+    guarded(KEEP_DAYS, Count, None, "for how many days prune keeps checkpoints"),
+    guarded(KEEP_HOURLY, Count, None, "for how many hours prune keeps the newest checkpoint"),
+    guarded(KEEP_DAILY, Count, None, "for how many days prune keeps the newest checkpoint"),
+    guarded(KEEP_WEEKLY, Count, None, "for how many weeks prune keeps the newest checkpoint"),
+    guarded(KEEP_TAGS, Words, None, "tags whose checkpoints prune keeps, separated by spaces"),
     guarded(
         KEEP_REVISIONS,
-        SettingType::Duration,
+        Duration,
         Some("7d"),
         "for how long prune keeps revisions without a checkpoint",
     ),
-    guarded(
-        KEEP_SESSIONS,
-        SettingType::Duration,
-        None,
-        "for how long after its end a debugging session stays",
-    ),
+    guarded(KEEP_SESSIONS, Duration, None, "for how long after its end a debugging session stays"),
     guarded(
         KEEP_TRANSCRIPTS,
-        SettingType::Duration,
+        Duration,
         None,
         "for how long after its end the transcripts and outputs of a session stay",
     ),
-    guarded(KEEP_UNDO, SettingType::Duration, Some("14d"), "for how long a pruning can be undone"),
+    guarded(KEEP_UNDO, Duration, Some("14d"), "for how long a pruning can be undone"),
     guarded(
         PRUNE_AUTOMATIC,
-        SettingType::Bool,
+        Bool,
         Some("false"),
         "whether 'forge maintain' and the end of an agent's session prune by these rules",
     ),
@@ -233,7 +199,7 @@ static KEYS: &[SettingKey] = &[
         in_project: ProjectPermission::Never,
         ..key(
             PUSH_KINDS,
-            SettingType::SessionKinds,
+            SessionKinds,
             Some("debug"),
             "the kinds of sessions that push --all and sync --all push, separated by spaces",
         )
@@ -242,7 +208,7 @@ static KEYS: &[SettingKey] = &[
         in_project: ProjectPermission::Never,
         ..key(
             SYNC_HOOKS,
-            SettingType::Bool,
+            Bool,
             Some("true"),
             "whether hooks exchange an agent's session with the remote",
         )
@@ -251,7 +217,7 @@ static KEYS: &[SettingKey] = &[
         in_project: ProjectPermission::Never,
         ..key(
             SYNC_WAIT,
-            SettingType::Bool,
+            Bool,
             Some("false"),
             "whether the end of an agent's session waits, at most 10 s, until it is pushed",
         )
@@ -259,7 +225,7 @@ static KEYS: &[SettingKey] = &[
     trigger("auto_checkpoint.enabled", "whether events make checkpoints at all"),
     key(
         "auto_checkpoint.significant_time",
-        SettingType::Duration,
+        Duration,
         Some("5m"),
         "how much time since the last checkpoint is significant",
     ),
@@ -302,24 +268,22 @@ impl SettingKey {
 
     pub fn parse(&self, text: &str) -> Result<SettingValue, CommandError> {
         let value = match self.shape {
-            SettingType::Bool => {
+            Bool => {
                 text.parse().map(SettingValue::Bool).map_err(|_| "must be true or false".into())
             }
-            SettingType::Count => {
+            Count => {
                 text.parse().map(SettingValue::Count).map_err(|_| "must be a whole number".into())
             }
-            SettingType::Seconds => value::parse_seconds(text).map(SettingValue::Seconds),
-            SettingType::Duration => value::parse_duration(text)
+            Seconds => value::parse_seconds(text).map(SettingValue::Seconds),
+            Duration => value::parse_duration(text)
                 .map(SettingValue::Duration)
                 .map_err(|_| "must be a duration such as 90s, 10m or 7d".into()),
-            SettingType::Color => <ColorMode as clap::ValueEnum>::from_str(text, false)
+            Color => <ColorMode as clap::ValueEnum>::from_str(text, false)
                 .map(SettingValue::Color)
                 .map_err(|_| "must be auto, always or never".into()),
-            SettingType::Text => Ok(SettingValue::Text(text.to_owned())),
-            SettingType::Words => {
-                Ok(SettingValue::Words(text.split_whitespace().map(str::to_owned).collect()))
-            }
-            SettingType::SessionKinds => session_kinds(text).map(SettingValue::Words),
+            Text => Ok(SettingValue::Text(text.to_owned())),
+            Words => Ok(SettingValue::Words(text.split_whitespace().map(str::to_owned).collect())),
+            SessionKinds => session_kinds(text).map(SettingValue::Words),
         };
         value.map_err(|must: String| {
             CommandError::invalid(format!("'{}' {must}, not '{text}'", self.name))
@@ -366,9 +330,9 @@ pub enum SettingValue {
     /// A whole number.
     Count(u64),
     /// Seconds, written as a plain number.
-    Seconds(Duration),
+    Seconds(time::Duration),
     /// A duration, written with units.
-    Duration(Duration),
+    Duration(time::Duration),
     /// When to use colour.
     Color(ColorMode),
     Text(String),
@@ -460,7 +424,7 @@ mod tests {
         ] {
             let name = serde_json::to_value(trigger).unwrap();
             let name = format!("auto_checkpoint.{}", name.as_str().unwrap());
-            assert_eq!(SettingKey::find(&name).unwrap().shape, SettingType::Bool);
+            assert_eq!(SettingKey::find(&name).unwrap().shape, Bool);
         }
     }
 }
