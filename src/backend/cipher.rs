@@ -55,7 +55,8 @@ impl fmt::Display for EncryptionContext<'_> {
     }
 }
 
-/// Implements `Debug` for types that hold secrets: it shows no more than their names.
+/// Implements `Debug` for types that hold secrets, are large, or have fields without `Debug`: it
+/// shows no more than the name of the type, or the name and some of the fields.
 macro_rules! debug_by_name {
     ($($name:ident),+) => {
         $(impl std::fmt::Debug for $name {
@@ -63,6 +64,15 @@ macro_rules! debug_by_name {
                 out.write_str(stringify!($name))
             }
         })+
+    };
+    ($name:ident { $($field:ident),+ }) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut shown = out.debug_struct(stringify!($name));
+                $(shown.field(stringify!($field), &self.$field);)+
+                shown.finish_non_exhaustive()
+            }
+        }
     };
 }
 pub(crate) use debug_by_name;

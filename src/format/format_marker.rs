@@ -1,8 +1,8 @@
 //! The file FORMAT, which identifies a folder as a store. It is read before anything else.
 
 use crate::backend::database::DatabasePlace;
+use crate::backend::debug_by_name;
 use crate::model::{hex, unhex};
-use std::fmt;
 
 /// The format that this version writes: major, minor. A reader rejects another major version.
 pub const FORMAT_VERSION: (u32, u32) = (2, 0);
@@ -47,11 +47,7 @@ fn remedy(found: (u32, u32)) -> &'static str {
     }
 }
 
-impl fmt::Debug for FormatMarker {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("FormatMarker").field("version", &self.version).finish_non_exhaustive()
-    }
-}
+debug_by_name!(FormatMarker { version });
 
 /// Why this version cannot use a folder as a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,10 +1,10 @@
 //! Background maintenance for long-lived processes.
 
 use super::Store;
+use crate::backend::debug_by_name;
 use crate::engine::commit::Engine;
 use crate::engine::journal_follower::APPLY_BYTES;
 use crate::engine::parallel::{self, CpuCore};
-use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -29,11 +29,7 @@ pub struct MaintenanceThread {
     thread: Option<JoinHandle<()>>,
 }
 
-impl fmt::Debug for MaintenanceThread {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("MaintenanceThread").field("thread", &self.thread).finish_non_exhaustive()
-    }
-}
+debug_by_name!(MaintenanceThread { thread });
 
 impl Store {
     /// Starts background maintenance for this process.

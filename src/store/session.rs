@@ -1,6 +1,7 @@
 //! A session of a store: its summary and its checkpoints.
 
 use super::Store;
+use crate::backend::debug_by_name;
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::commit::CommitDurability;
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -10,7 +11,6 @@ use crate::format::{Record, RecordChange, SessionRefs, SessionRemoval};
 use crate::model::{
     BranchNumber, Checkpoint, Operation, SessionMetadata, SessionNumber, Timestamp,
 };
-use std::fmt;
 
 /// A summary of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,14 +103,7 @@ pub struct Session {
     pub(crate) number: SessionNumber,
 }
 
-impl fmt::Debug for Session {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Session")
-            .field("store", &self.store)
-            .field("number", &self.number)
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(Session { store, number });
 
 impl Session {
     /// Returns a summary of this session.

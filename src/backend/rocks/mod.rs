@@ -30,8 +30,8 @@ pub use rescue::{
 };
 
 use super::{
-    EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, SealMode, Snapshot, files,
-    locked,
+    EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, SealMode, Snapshot,
+    debug_by_name, files, locked,
 };
 pub(crate) use folder::is_own;
 use folder::{GenerationId, IndexFolder};
@@ -39,7 +39,6 @@ use generation_seal::IndexSealer;
 use index_writer::{CompactionMode, RocksIndexWriter};
 use read::RocksDatabase;
 use rocksdb::Cache;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -218,11 +217,7 @@ impl Index for RocksIndex {
     }
 }
 
-impl fmt::Debug for RocksIndex {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("RocksIndex").field("folder", &self.folder).finish_non_exhaustive()
-    }
-}
+debug_by_name!(RocksIndex { folder });
 
 /// Returns a function that converts RocksDB's errors. Corruption and missing files need a repair;
 /// after any other error the caller may retry.

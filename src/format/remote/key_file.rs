@@ -4,7 +4,7 @@ use super::{RemoteFormatError, RemoteKeys, SeenRef, SeenRefs};
 use crate::backend::debug_by_name;
 use crate::format::format_marker::check;
 use crate::model::{RemoteId, hex, unhex};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 const FIRST_LINE: &str = "forge remote key ";
 /// The latest version: a file with the lines about a rotation of the key.
@@ -78,12 +78,7 @@ pub enum EarlierSecret {
 }
 
 debug_by_name!(RotatedKey, EarlierSecret);
-
-impl fmt::Debug for RemoteKeyFile {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("RemoteKeyFile").field("remote", &self.remote).finish_non_exhaustive()
-    }
-}
+debug_by_name!(RemoteKeyFile { remote });
 
 impl RemoteKeyFile {
     /// Encodes the text of the file.

@@ -61,6 +61,7 @@ pub use unpushed::UnpushedWork;
 
 use self::access::AccessKeys;
 use self::rotate::{EarlierKeys, open_ref};
+use crate::backend::debug_by_name;
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, RemoteFormatError, Result};
 use crate::format::remote::{
@@ -69,7 +70,6 @@ use crate::format::remote::{
 };
 use crate::model::{PackId, RemoteId, SessionHandle, SessionId, SessionMetadata, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// How old an object must be before it is removed as garbage, in hours of the depot's clock.
@@ -97,11 +97,7 @@ pub struct Remote {
 /// Finds a text in a JSON document by its JSON pointer.
 type TextLookup = fn(&[u8], &str) -> Option<String>;
 
-impl fmt::Debug for Remote {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Remote").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+debug_by_name!(Remote { id });
 
 /// A session on a remote, as its ref describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
