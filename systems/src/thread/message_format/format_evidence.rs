@@ -1,9 +1,13 @@
 //! Finds out what a message reveals about the format of its thread.
 
-use super::MessageFormat;
+use super::MessageFormat::{
+    self, AiSdk, Anthropic, Bedrock, Gemini, Langchain, LangchainFlat, LangchainLc, OpenaiChat,
+    OpenaiResponses,
+};
 use super::foreign_format::foreign;
 use super::openai_chat::{has_camel_call, has_camel_calls};
 use crate::thread::raw_json::{RawObject, text};
+use FormatEvidence::{Any, Foreign, Strong, Weak};
 
 /// What a message reveals about the format of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +34,10 @@ pub(super) const LANGCHAIN_TYPES: [&str; 13] = [
 /// Returns what a message reveals about the format of its thread.
 pub(in crate::thread) fn evidence(object: &RawObject<'_>) -> FormatEvidence {
     if object.has("lc") && object.has("kwargs") {
-        return FormatEvidence::Strong(MessageFormat::LangchainLc);
+        return Strong(LangchainLc);
     }
     if let Some(seems) = foreign(object) {
-        return FormatEvidence::Foreign(seems);
+        return Foreign(seems);
     }
     if let Some(kind) = object.text("type") {
         return of_type(object, &kind);
@@ -58,48 +62,43 @@ pub(in crate::thread) fn evidence(object: &RawObject<'_>) -> FormatEvidence {
 fn of_type(object: &RawObject<'_>, kind: &str) -> FormatEvidence {
     if LANGCHAIN_TYPES.contains(&kind) {
         let nested = object.object("data").is_some();
-        return FormatEvidence::Strong(if nested {
-            MessageFormat::Langchain
-        } else {
-            MessageFormat::LangchainFlat
-        });
+        return Strong(if nested { Langchain } else { LangchainFlat });
     }
     if kind != "message" {
         return match object.has("role") && object.has("content") {
-            _ if is_item(object, kind) => FormatEvidence::Strong(MessageFormat::OpenaiResponses),
-            true => of_content(object, FormatEvidence::Any),
+            _ if is_item(object, kind) => Strong(OpenaiResponses),
+            true => of_content(object, Any),
             false => FormatEvidence::None,
         };
     }
     // Anthropic's answers have the type `message` too.
     let stopped = object.has("stop_reason");
-    let weak = if stopped { MessageFormat::Anthropic } else { MessageFormat::OpenaiResponses };
-    of_content(object, FormatEvidence::Weak(weak))
+    let weak = if stopped { Anthropic } else { OpenaiResponses };
+    of_content(object, Weak(weak))
 }
 
 /// Returns the evidence of a message with a role.
 fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
-    let found = of_content(object, FormatEvidence::Any);
-    if found == FormatEvidence::Strong(MessageFormat::AiSdk) {
+    let found = of_content(object, Any);
+    if found == Strong(AiSdk) {
         return found;
     }
-    let may_call = role == "assistant" && !matches!(found, FormatEvidence::Strong(_));
+    let may_call = role == "assistant" && !matches!(found, Strong(_));
     if object.get("tool_calls").is_some() || may_call && has_camel_calls(object) {
         // A message may have the same call in its content, in Anthropic's format. Then the other
         // messages decide.
-        let both = found == FormatEvidence::Strong(MessageFormat::Anthropic);
-        let chat = MessageFormat::OpenaiChat;
-        return if both { FormatEvidence::Weak(chat) } else { FormatEvidence::Strong(chat) };
+        let both = found == Strong(Anthropic);
+        return if both { Weak(OpenaiChat) } else { Strong(OpenaiChat) };
     }
     if role == "tool" || object.get("tool_call_id").is_some() {
-        return FormatEvidence::Strong(MessageFormat::OpenaiChat);
+        return Strong(OpenaiChat);
     }
     let has_call_field = object.has("function_call") || object.has("tool_calls");
     if role == "function" || has_call_field || may_call && has_camel_call(object) {
         // The fields may be null beside blocks in another format.
         return match found {
-            FormatEvidence::Strong(form) => FormatEvidence::Weak(form),
-            _ => FormatEvidence::Weak(MessageFormat::OpenaiChat),
+            Strong(form) => Weak(form),
+            _ => Weak(OpenaiChat),
         };
     }
     found
@@ -124,8 +123,8 @@ fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
         _ => false,
     };
     match (shown, role.is_some()) {
-        (true, _) => FormatEvidence::Strong(MessageFormat::Gemini),
-        (false, true) => FormatEvidence::Weak(MessageFormat::Gemini),
+        (true, _) => Strong(Gemini),
+        (false, true) => Weak(Gemini),
         (false, false) => FormatEvidence::None,
     }
 }
@@ -151,38 +150,30 @@ fn of_content(object: &RawObject<'_>, otherwise: FormatEvidence) -> FormatEviden
         let Some(block) = RawObject::parse(block) else { continue };
         let Some(kind) = block.text("type") else {
             if block.has("toolUse") || block.has("toolResult") {
-                return FormatEvidence::Strong(MessageFormat::Bedrock);
+                return Strong(Bedrock);
             }
             if super::bedrock::BLOCKS.iter().any(|name| block.has(name)) {
-                found = FormatEvidence::Weak(MessageFormat::Bedrock);
+                found = Weak(Bedrock);
             }
             continue;
         };
         found = match &*kind {
-            "tool_use" | "tool_result" => return FormatEvidence::Strong(MessageFormat::Anthropic),
+            "tool_use" | "tool_result" => return Strong(Anthropic),
             kind if kind.starts_with("tool-") => {
-                return FormatEvidence::Strong(MessageFormat::AiSdk);
+                return Strong(AiSdk);
             }
-            kind if kind.ends_with("_tool_result") => {
-                FormatEvidence::Weak(MessageFormat::Anthropic)
-            }
+            kind if kind.ends_with("_tool_result") => Weak(Anthropic),
             // Mistral's thinking is a list of blocks.
             "thinking" if block.list("thinking").is_some() => continue,
             "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use" | "document" => {
-                FormatEvidence::Weak(MessageFormat::Anthropic)
+                Weak(Anthropic)
             }
-            "input_text" | "output_text" | "input_image" | "input_file" => {
-                FormatEvidence::Weak(MessageFormat::OpenaiResponses)
-            }
-            "file" if block.has("mediaType") || block.has("mimeType") => {
-                FormatEvidence::Weak(MessageFormat::AiSdk)
-            }
-            "reasoning" if block.has("text") => FormatEvidence::Weak(MessageFormat::AiSdk),
-            "image" if block.has("image") => FormatEvidence::Weak(MessageFormat::AiSdk),
-            "image" if block.has("source") => FormatEvidence::Weak(MessageFormat::Anthropic),
-            "image_url" | "input_audio" | "file" | "refusal" => {
-                FormatEvidence::Weak(MessageFormat::OpenaiChat)
-            }
+            "input_text" | "output_text" | "input_image" | "input_file" => Weak(OpenaiResponses),
+            "file" if block.has("mediaType") || block.has("mimeType") => Weak(AiSdk),
+            "reasoning" if block.has("text") => Weak(AiSdk),
+            "image" if block.has("image") => Weak(AiSdk),
+            "image" if block.has("source") => Weak(Anthropic),
+            "image_url" | "input_audio" | "file" | "refusal" => Weak(OpenaiChat),
             _ => continue,
         };
     }
@@ -197,104 +188,53 @@ mod tests {
     fn each_message_format_is_recognised_by_its_own_fields() {
         let of = |text: &str| evidence(&RawObject::parse(text).unwrap());
         for (text, expected) in [
-            (r#"{"role":"user","content":"hi"}"#, FormatEvidence::Any),
-            (r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#, FormatEvidence::Any),
-            (
-                r#"{"role":"assistant","tool_calls":[]}"#,
-                FormatEvidence::Strong(MessageFormat::OpenaiChat),
-            ),
-            (
-                r#"{"role":"assistant","toolCalls":[{"name":"f"}]}"#,
-                FormatEvidence::Strong(MessageFormat::OpenaiChat),
-            ),
-            (r#"{"role":"assistant","content":"hi","toolCalls":[ ]}"#, FormatEvidence::Any),
-            (r#"{"role":"assistant","content":"hi","functionCall":null}"#, FormatEvidence::Any),
-            (r#"{"role":"assistant","content":"hi","functionCall":{}}"#, FormatEvidence::Any),
-            (r#"{"role":"user","content":"hi","toolCalls":[{"name":"f"}]}"#, FormatEvidence::Any),
-            (r#"{"role":"user","content":"hi","functionCall":{"name":"f"}}"#, FormatEvidence::Any),
-            (
-                r#"{"role":"assistant","content":"hi","toolCalls":[{"name":"f","result":"r"}]}"#,
-                FormatEvidence::Any,
-            ),
+            (r#"{"role":"user","content":"hi"}"#, Any),
+            (r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#, Any),
+            (r#"{"role":"assistant","tool_calls":[]}"#, Strong(OpenaiChat)),
+            (r#"{"role":"assistant","toolCalls":[{"name":"f"}]}"#, Strong(OpenaiChat)),
+            (r#"{"role":"assistant","content":"hi","toolCalls":[ ]}"#, Any),
+            (r#"{"role":"assistant","content":"hi","functionCall":null}"#, Any),
+            (r#"{"role":"assistant","content":"hi","functionCall":{}}"#, Any),
+            (r#"{"role":"user","content":"hi","toolCalls":[{"name":"f"}]}"#, Any),
+            (r#"{"role":"user","content":"hi","functionCall":{"name":"f"}}"#, Any),
+            (r#"{"role":"assistant","content":"hi","toolCalls":[{"name":"f","result":"r"}]}"#, Any),
             (
                 r#"{"role":"assistant","content":[{"toolUse":{}}],"toolCalls":[{"name":"f"}]}"#,
-                FormatEvidence::Strong(MessageFormat::Bedrock),
+                Strong(Bedrock),
             ),
-            (
-                r#"{"role":"assistant","content":"","tool_calls":null}"#,
-                FormatEvidence::Weak(MessageFormat::OpenaiChat),
-            ),
-            (
-                r#"{"role":"tool","tool_call_id":"a"}"#,
-                FormatEvidence::Strong(MessageFormat::OpenaiChat),
-            ),
-            (
-                r#"{"type":"function_call","call_id":"a"}"#,
-                FormatEvidence::Strong(MessageFormat::OpenaiResponses),
-            ),
-            (
-                r#"{"type":"message","role":"user","content":"x"}"#,
-                FormatEvidence::Weak(MessageFormat::OpenaiResponses),
-            ),
+            (r#"{"role":"assistant","content":"","tool_calls":null}"#, Weak(OpenaiChat)),
+            (r#"{"role":"tool","tool_call_id":"a"}"#, Strong(OpenaiChat)),
+            (r#"{"type":"function_call","call_id":"a"}"#, Strong(OpenaiResponses)),
+            (r#"{"type":"message","role":"user","content":"x"}"#, Weak(OpenaiResponses)),
             (
                 r#"{"type":"message","role":"assistant","content":[{"type":"tool_use"}]}"#,
-                FormatEvidence::Strong(MessageFormat::Anthropic),
+                Strong(Anthropic),
             ),
-            (
-                r#"{"role":"user","content":[{"type":"tool_result"}]}"#,
-                FormatEvidence::Strong(MessageFormat::Anthropic),
-            ),
-            (
-                r#"{"role":"assistant","content":[{"type":"mcp_tool_use"}]}"#,
-                FormatEvidence::Weak(MessageFormat::Anthropic),
-            ),
-            (
-                r#"{"role":"tool","parts":[{"functionResponse":{}}]}"#,
-                FormatEvidence::Strong(MessageFormat::Gemini),
-            ),
-            (r#"{"type":"ai","data":{}}"#, FormatEvidence::Strong(MessageFormat::Langchain)),
-            (r#"{"type":"ai","content":""}"#, FormatEvidence::Strong(MessageFormat::LangchainFlat)),
-            (
-                r#"{"lc":1,"type":"constructor","id":[],"kwargs":{}}"#,
-                FormatEvidence::Strong(MessageFormat::LangchainLc),
-            ),
-            (
-                r#"{"role":"user","content":[{"toolResult":{}}]}"#,
-                FormatEvidence::Strong(MessageFormat::Bedrock),
-            ),
-            (
-                r#"{"role":"user","content":[{"text":"hi"}]}"#,
-                FormatEvidence::Weak(MessageFormat::Bedrock),
-            ),
-            (r#"{"role":"model","parts":[]}"#, FormatEvidence::Strong(MessageFormat::Gemini)),
-            (
-                r#"{"role":"user","parts":[{"text":"hi"}]}"#,
-                FormatEvidence::Strong(MessageFormat::Gemini),
-            ),
-            (r#"{"parts":[{"function_call":{}}]}"#, FormatEvidence::Strong(MessageFormat::Gemini)),
-            (
-                r#"{"role":"tool","content":[{"type":"tool-result"}]}"#,
-                FormatEvidence::Strong(MessageFormat::AiSdk),
-            ),
+            (r#"{"role":"user","content":[{"type":"tool_result"}]}"#, Strong(Anthropic)),
+            (r#"{"role":"assistant","content":[{"type":"mcp_tool_use"}]}"#, Weak(Anthropic)),
+            (r#"{"role":"tool","parts":[{"functionResponse":{}}]}"#, Strong(Gemini)),
+            (r#"{"type":"ai","data":{}}"#, Strong(Langchain)),
+            (r#"{"type":"ai","content":""}"#, Strong(LangchainFlat)),
+            (r#"{"lc":1,"type":"constructor","id":[],"kwargs":{}}"#, Strong(LangchainLc)),
+            (r#"{"role":"user","content":[{"toolResult":{}}]}"#, Strong(Bedrock)),
+            (r#"{"role":"user","content":[{"text":"hi"}]}"#, Weak(Bedrock)),
+            (r#"{"role":"model","parts":[]}"#, Strong(Gemini)),
+            (r#"{"role":"user","parts":[{"text":"hi"}]}"#, Strong(Gemini)),
+            (r#"{"parts":[{"function_call":{}}]}"#, Strong(Gemini)),
+            (r#"{"role":"tool","content":[{"type":"tool-result"}]}"#, Strong(AiSdk)),
             (
                 r#"{"role":"assistant","content":[{"type":"tool_use"}],"tool_calls":[]}"#,
-                FormatEvidence::Weak(MessageFormat::OpenaiChat),
+                Weak(OpenaiChat),
             ),
             (
                 r#"{"role":"assistant","content":[{"type":"tool_use"}],"tool_calls":null}"#,
-                FormatEvidence::Weak(MessageFormat::Anthropic),
+                Weak(Anthropic),
             ),
-            (
-                r#"{"role":"assistant","content":[{"type":"thinking","thinking":[]}]}"#,
-                FormatEvidence::Any,
-            ),
-            (
-                r#"{"role":"user","content":[{"type":"image","source":{}}]}"#,
-                FormatEvidence::Weak(MessageFormat::Anthropic),
-            ),
+            (r#"{"role":"assistant","content":[{"type":"thinking","thinking":[]}]}"#, Any),
+            (r#"{"role":"user","content":[{"type":"image","source":{}}]}"#, Weak(Anthropic)),
             (
                 r#"{"type":"agent_message","author":"a","recipient":"b","content":[]}"#,
-                FormatEvidence::Strong(MessageFormat::OpenaiResponses),
+                Strong(OpenaiResponses),
             ),
             (r#"{"id":"item_1","type":"agent_message","text":"done"}"#, FormatEvidence::None),
             (r#"{"hello":1}"#, FormatEvidence::None),
