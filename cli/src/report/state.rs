@@ -14,37 +14,15 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 /// The order of the kinds in a document.
-const ORDER: [Kind; 29] = [
-    Kind::Hypothesis,
-    Kind::Evidence,
-    Kind::Belief,
-    Kind::Dependency,
-    Kind::Gap,
-    Kind::Note,
-    Kind::Verification,
-    Kind::Command,
-    Kind::Code,
-    Kind::Message,
-    Kind::Prompt,
-    Kind::Task,
-    Kind::Measurement,
-    Kind::Agent,
-    Kind::Inference,
-    Kind::Tool,
-    Kind::Notice,
-    Kind::Item,
-    Kind::Output,
-    Kind::Progress,
-    Kind::ThreadMessage,
-    Kind::Program,
-    Kind::Run,
-    Kind::Thread,
-    Kind::GraphStep,
-    Kind::Channel,
-    Kind::ChannelElement,
-    Kind::MemoryItem,
-    Kind::GraphWrite,
-];
+const ORDER: [Kind; 29] = {
+    use Kind::*;
+    [
+        Hypothesis, Evidence, Belief, Dependency, Gap, Note, Verification, Command, Code, Message,
+        Prompt, Task, Measurement, Agent, Inference, Tool, Notice, Item, Output, Progress,
+        ThreadMessage, Program, Run, Thread, GraphStep, Channel, ChannelElement, MemoryItem,
+        GraphWrite,
+    ]
+};
 
 /// The state at a moment, as a document or for a screen.
 #[derive(Debug, Serialize)]
