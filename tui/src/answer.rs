@@ -146,42 +146,32 @@ pub enum StateTab {
 
 impl StateTab {
     /// All tabs, in display order: the title and the kinds of each.
-    pub const ALL: [(Self, &'static str, &'static [Kind]); 13] = [
-        (Self::Brief, "brief", &[]),
-        (Self::Hypotheses, "hypotheses", &[Kind::Hypothesis]),
-        (Self::Evidence, "evidence", &[Kind::Evidence]),
-        (Self::Beliefs, "beliefs", &[Kind::Belief]),
-        (Self::Gaps, "gaps", &[Kind::Gap]),
-        (Self::Notes, "notes", &[Kind::Note]),
-        (Self::Verifications, "verifications", &[Kind::Verification]),
-        (Self::Commands, "commands", &[Kind::Command]),
-        (Self::Code, "code", &[Kind::Code]),
-        (Self::Messages, "messages", &[Kind::Message, Kind::Prompt]),
-        (Self::Tasks, "tasks", &[Kind::Task, Kind::Agent]),
-        (Self::Measurements, "measurements", &[Kind::Measurement]),
-        (
-            Self::Other,
-            "other",
-            &[
-                Kind::Dependency,
-                Kind::Output,
-                Kind::Item,
-                Kind::Progress,
-                Kind::ThreadMessage,
-                Kind::Program,
-                Kind::Run,
-                Kind::Thread,
-                Kind::GraphStep,
-                Kind::Channel,
-                Kind::ChannelElement,
-                Kind::MemoryItem,
-                Kind::GraphWrite,
-                Kind::Inference,
-                Kind::Tool,
-                Kind::Notice,
-            ],
-        ),
-    ];
+    pub const ALL: [(Self, &'static str, &'static [Kind]); 13] = {
+        use Kind::*;
+        [
+            (Self::Brief, "brief", &[]),
+            (Self::Hypotheses, "hypotheses", &[Hypothesis]),
+            (Self::Evidence, "evidence", &[Evidence]),
+            (Self::Beliefs, "beliefs", &[Belief]),
+            (Self::Gaps, "gaps", &[Gap]),
+            (Self::Notes, "notes", &[Note]),
+            (Self::Verifications, "verifications", &[Verification]),
+            (Self::Commands, "commands", &[Command]),
+            (Self::Code, "code", &[Code]),
+            (Self::Messages, "messages", &[Message, Prompt]),
+            (Self::Tasks, "tasks", &[Task, Agent]),
+            (Self::Measurements, "measurements", &[Measurement]),
+            (
+                Self::Other,
+                "other",
+                &[
+                    Dependency, Output, Item, Progress, ThreadMessage, Program, Run, Thread,
+                    GraphStep, Channel, ChannelElement, MemoryItem, GraphWrite, Inference, Tool,
+                    Notice,
+                ],
+            ),
+        ]
+    };
 
     /// Returns its title.
     #[must_use]
