@@ -25,43 +25,23 @@ use std::collections::{BTreeMap, HashMap};
 pub(crate) type RowSink<'a> = &'a mut dyn FnMut(TableId, Vec<u8>, Vec<u8>) -> Result<()>;
 
 /// Primary tables: their rows cannot be computed from anything else.
-pub(crate) const PRIMARY: [TableId; 10] = [
-    key::OBJECTS,
-    key::REVISIONS,
-    key::CHECKPOINTS,
-    key::OPERATIONS,
-    key::BOOKMARKS,
-    key::SEGMENTS,
-    key::FOLDS,
-    key::FOLDED,
-    key::PRUNINGS,
-    key::PREWRITTEN,
-];
+pub(crate) const PRIMARY: [TableId; 10] = {
+    use key::*;
+    [
+        OBJECTS, REVISIONS, CHECKPOINTS, OPERATIONS, BOOKMARKS, SEGMENTS, FOLDS, FOLDED, PRUNINGS,
+        PREWRITTEN,
+    ]
+};
 
 /// Derived tables: [`derive_all`] makes all of their rows.
-pub(crate) const DERIVED: [TableId; 21] = [
-    key::SEQUENCES,
-    key::TIMES,
-    key::IDS,
-    key::CHECKPOINT_TIMES,
-    key::ALL_CHECKPOINTS,
-    key::TAGS,
-    key::HISTORY,
-    key::FACTS,
-    key::FACT_IDS,
-    key::SWITCHES,
-    key::RESETS,
-    key::OPERATION_IDS,
-    key::CHECKPOINT_KEYS,
-    key::MERGES,
-    key::SESSION_COPIES,
-    key::SESSION_IDS,
-    key::SESSION_NAMES,
-    key::SESSION_AGENTS,
-    key::SESSION_SOURCES,
-    key::SESSION_TIMES,
-    key::CONTINUATIONS,
-];
+pub(crate) const DERIVED: [TableId; 21] = {
+    use key::*;
+    [
+        SEQUENCES, TIMES, IDS, CHECKPOINT_TIMES, ALL_CHECKPOINTS, TAGS, HISTORY, FACTS, FACT_IDS,
+        SWITCHES, RESETS, OPERATION_IDS, CHECKPOINT_KEYS, MERGES, SESSION_COPIES, SESSION_IDS,
+        SESSION_NAMES, SESSION_AGENTS, SESSION_SOURCES, SESSION_TIMES, CONTINUATIONS,
+    ]
+};
 
 /// Returns the key under which the history of a claim lists a revision that changed it.
 pub(crate) fn history_place(
