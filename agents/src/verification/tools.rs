@@ -4,6 +4,7 @@
 use super::CheckKind::{self, Build, Lint, Test};
 use super::summary::SummaryPatterns;
 use super::summary_table::*;
+use DirectNames::{All, Only};
 
 /// The meaning of a tool's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -360,45 +361,33 @@ const MAVEN_GOALS: &[(&str, CheckKind)] =
 
 /// The tools that run scripts, targets and tasks by name.
 pub(super) static SCRIPTS: &[ScriptTool] = &[
-    scripts(&["make", "gmake"], NONE, DirectNames::All),
-    scripts(&["just"], NONE, DirectNames::All),
-    scripts(&["mise", "rtx"], &["run", "r", "tasks run"], DirectNames::All),
-    scripts(&["task", "go-task"], NONE, DirectNames::All),
-    scripts(
-        &["npm"],
-        &["run", "run-script", "rum", "urn"],
-        DirectNames::Only(&["test", "t", "tst"]),
-    ),
-    scripts(&["pnpm"], &["run", "run-script"], DirectNames::All),
-    scripts(&["yarn"], &["run"], DirectNames::All),
-    scripts(&["bun"], &["run"], DirectNames::Only(&["lint", "check", "typecheck"])),
-    scripts(&["deno"], &["task"], DirectNames::Only(&[])),
-    scripts(&["node"], &["--run"], DirectNames::Only(&[])),
-    scripts(
-        &["composer"],
-        &["run", "run-script"],
-        DirectNames::Only(&["test", "tests", "lint", "check"]),
-    ),
-    scripts(&["turbo"], &["run"], DirectNames::All),
-    scripts(&["nx"], &["run", "run-many", "affected"], DirectNames::All),
-    scripts(&["lerna", "moon", "melos"], &["run"], DirectNames::Only(&[])),
-    scripts(&["npm-run-all", "run-s", "run-p"], NONE, DirectNames::All),
-    scripts(&["mill"], NONE, DirectNames::All),
-    scripts(&["rushx", "poe", "invoke", "inv", "mage", "gulp", "grunt"], NONE, DirectNames::All),
-    scripts(&["ng"], NONE, DirectNames::Only(&["test", "build", "lint", "e2e"])),
-    scripts(&["hatch", "pdm"], &["run"], DirectNames::Only(&["test"])),
-    scripts(&["pixi", "devbox", "rye", "poetry"], &["run"], DirectNames::Only(&["test", "lint"])),
-    scripts(&["rake"], NONE, DirectNames::All),
+    scripts(&["make", "gmake"], NONE, All),
+    scripts(&["just"], NONE, All),
+    scripts(&["mise", "rtx"], &["run", "r", "tasks run"], All),
+    scripts(&["task", "go-task"], NONE, All),
+    scripts(&["npm"], &["run", "run-script", "rum", "urn"], Only(&["test", "t", "tst"])),
+    scripts(&["pnpm"], &["run", "run-script"], All),
+    scripts(&["yarn"], &["run"], All),
+    scripts(&["bun"], &["run"], Only(&["lint", "check", "typecheck"])),
+    scripts(&["deno"], &["task"], Only(&[])),
+    scripts(&["node"], &["--run"], Only(&[])),
+    scripts(&["composer"], &["run", "run-script"], Only(&["test", "tests", "lint", "check"])),
+    scripts(&["turbo"], &["run"], All),
+    scripts(&["nx"], &["run", "run-many", "affected"], All),
+    scripts(&["lerna", "moon", "melos"], &["run"], Only(&[])),
+    scripts(&["npm-run-all", "run-s", "run-p"], NONE, All),
+    scripts(&["mill"], NONE, All),
+    scripts(&["rushx", "poe", "invoke", "inv", "mage", "gulp", "grunt"], NONE, All),
+    scripts(&["ng"], NONE, Only(&["test", "build", "lint", "e2e"])),
+    scripts(&["hatch", "pdm"], &["run"], Only(&["test"])),
+    scripts(&["pixi", "devbox", "rye", "poetry"], &["run"], Only(&["test", "lint"])),
+    scripts(&["rake"], NONE, All),
     ScriptTool {
         names: &[("precommit", Test), ("coveralls", Test)],
-        ..scripts(
-            &["mix"],
-            NONE,
-            DirectNames::Only(&["precommit", "ci", "check", "lint", "coveralls"]),
-        )
+        ..scripts(&["mix"], NONE, Only(&["precommit", "ci", "check", "lint", "coveralls"]))
     },
-    scripts(&["ant"], NONE, DirectNames::All),
-    scripts(&["earthly"], NONE, DirectNames::All),
-    ScriptTool { names: MAVEN_GOALS, ..scripts(&["mvn", "mvnw", "mvnd"], NONE, DirectNames::All) },
-    scripts(&["gradle", "gradlew"], NONE, DirectNames::All),
+    scripts(&["ant"], NONE, All),
+    scripts(&["earthly"], NONE, All),
+    ScriptTool { names: MAVEN_GOALS, ..scripts(&["mvn", "mvnw", "mvnd"], NONE, All) },
+    scripts(&["gradle", "gradlew"], NONE, All),
 ];
