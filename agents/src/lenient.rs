@@ -28,9 +28,6 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     fn visit_str<E>(self, text: &str) -> Result<LenientScalar<'de>, E> {
         Ok(LenientScalar::Text(Cow::Owned(text.to_owned())))
     }
-    fn visit_string<E>(self, text: String) -> Result<LenientScalar<'de>, E> {
-        Ok(LenientScalar::Text(Cow::Owned(text)))
-    }
     fn visit_bool<E>(self, value: bool) -> Result<LenientScalar<'de>, E> {
         Ok(LenientScalar::Bool(value))
     }
@@ -54,6 +51,18 @@ impl<'de> Visitor<'de> for ScalarVisitor {
         while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(LenientScalar::Other)
     }
+}
+
+/// Implements `Deserialize` for a field type that is made of a scalar in this way.
+macro_rules! of_scalar {
+    ($name:ident: $($scalar:pat => $value:expr),+) => {
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let scalar = deserializer.deserialize_any(ScalarVisitor)?;
+                Ok(Self(match scalar { $($scalar => $value),+ }))
+            }
+        }
+    };
 }
 
 /// A text; absent if the field holds anything else.
@@ -85,51 +94,29 @@ impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LenientId(pub(crate) Option<String>);
 
-impl<'de> Deserialize<'de> for LenientId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match deserializer.deserialize_any(ScalarVisitor)? {
-            LenientScalar::Text(text) => Some(text.into_owned()).filter(|text| !text.is_empty()),
-            LenientScalar::Whole(number) => Some(number.to_string()),
-            _ => None,
-        }))
-    }
+of_scalar! { LenientId:
+    LenientScalar::Text(text) => Some(text.into_owned()).filter(|text| !text.is_empty()),
+    LenientScalar::Whole(number) => Some(number.to_string()),
+    _ => None
 }
 
 /// `true` if the field is true, and `false` for anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LenientFlag(pub(crate) bool);
 
-impl<'de> Deserialize<'de> for LenientFlag {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(matches!(deserializer.deserialize_any(ScalarVisitor)?, LenientScalar::Bool(true))))
-    }
-}
+of_scalar! { LenientFlag: LenientScalar::Bool(flag) => flag, _ => false }
 
 /// `true` or `false`; absent if the field holds anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LenientBool(pub(crate) Option<bool>);
 
-impl<'de> Deserialize<'de> for LenientBool {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match deserializer.deserialize_any(ScalarVisitor)? {
-            LenientScalar::Bool(flag) => Some(flag),
-            _ => None,
-        }))
-    }
-}
+of_scalar! { LenientBool: LenientScalar::Bool(flag) => Some(flag), _ => None }
 
 /// A whole number; absent if the field holds anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LenientInteger(pub(crate) Option<i64>);
 
-impl<'de> Deserialize<'de> for LenientInteger {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match deserializer.deserialize_any(ScalarVisitor)? {
-            LenientScalar::Whole(number) => Some(number),
-            _ => None,
-        }))
-    }
-}
+of_scalar! { LenientInteger: LenientScalar::Whole(number) => Some(number), _ => None }
 
 /// A JSON list. An unreadable element becomes the default at its place. Anything but a list has no
 /// elements.
