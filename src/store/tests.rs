@@ -1,5 +1,4 @@
 use super::*;
-use crate::backend::memory::CountingLog;
 use crate::backend::{
     IndexWriter, LogPosition, ScanDirection, ScanRequest, SealKey, Snapshot, TableId, TableRow,
 };
@@ -677,16 +676,16 @@ fn a_spooled_write_without_the_seal_of_a_store_in_a_database_is_a_finding() {
 /// appended since it began its write. Together they were slower than one.
 #[test]
 fn a_write_reads_no_records_that_its_own_process_appended_meanwhile() {
-    let log = Arc::new(CountingLog::default());
-    write_first_record(&*log).unwrap();
+    let log = MemoryLog::default();
+    write_first_record(&log).unwrap();
     let (marker, index) = (FormatMarker::new([1; 16], [2; 32]), Arc::new(MemoryIndex::default()));
     let about = (SealStatus::Unsealed, SealMode::Absent, None);
     let store =
-        Store::assemble(Arc::clone(&log) as _, index, marker, Options::default(), about, None);
+        Store::assemble(Arc::new(log.clone()), index, marker, Options::default(), about, None);
     let act = WriteContext::asked("test", Timestamp::default());
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
     let mut plans = 0;
-    log.reset();
+    log.take_counts();
     let next_sequence = store.engine.commit(CommitDurability::Now, &mut |context| {
         plans += 1;
         if plans == 1 {
@@ -698,5 +697,6 @@ fn a_write_reads_no_records_that_its_own_process_appended_meanwhile() {
         Ok((Some(Record { operation: act.operation()?, changes }), next))
     });
     assert_eq!((next_sequence.unwrap(), plans), (3, 2), "it is planned again after both notes");
-    assert_eq!((log.appends(), log.records_read()), (3, 0));
+    let counts = log.take_counts();
+    assert_eq!((counts.appends, counts.records_read), (3, 0));
 }

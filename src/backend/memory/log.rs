@@ -15,6 +15,8 @@ pub struct MemoryLog {
     shared: Arc<Mutex<MemorySegments>>,
     /// Held during an append. Reads do not wait for it, even while a record is being built.
     writer: Arc<Mutex<()>>,
+    #[cfg(test)]
+    counts: Arc<Mutex<LogCounts>>,
 }
 
 /// The retained records, oldest first, and the start of each segment.
@@ -45,7 +47,7 @@ impl MemoryLog {
             hash,
             is_unhashed: false,
         };
-        Self { shared: Arc::new(Mutex::new(segments)), writer: Arc::default() }
+        Self { shared: Arc::new(Mutex::new(segments)), ..Self::default() }
     }
 
     /// Saves the time for hashing: later records repeat the hash of the last one, and get hashes of
@@ -63,6 +65,17 @@ impl MemoryLog {
         segments.end = taken.first().map_or(segments.end, |frame| frame.position);
         segments.hash = segments.frames.last().map_or([0; 32], |frame| frame.hash);
         taken.into_iter().map(|frame| frame.payload).collect()
+    }
+
+    /// Returns what was done since the last call of this function.
+    #[cfg(test)]
+    pub(crate) fn take_counts(&self) -> LogCounts {
+        std::mem::take(&mut *locked(&self.counts))
+    }
+
+    #[cfg(test)]
+    fn count(&self, add: impl FnOnce(&mut LogCounts)) {
+        add(&mut locked(&self.counts));
     }
 }
 
@@ -121,6 +134,11 @@ impl WriteAheadLog for MemoryLog {
     ) -> Result<Option<AppendedRecord>, Error> {
         let _writer = locked(&self.writer);
         let tail = locked(&self.shared).read(from, u64::MAX)?;
+        #[cfg(test)]
+        self.count(|counts| {
+            counts.appends += 1;
+            counts.records_read += tail.frames.len() as u64;
+        });
         Ok(build(&tail).map(|payload| locked(&self.shared).append(payload)))
     }
 
@@ -131,6 +149,8 @@ impl WriteAheadLog for MemoryLog {
         payloads: &[Vec<u8>],
     ) -> Result<Option<Vec<AppendedRecord>>, Error> {
         let _writer = locked(&self.writer);
+        #[cfg(test)]
+        self.count(|counts| counts.group_appends += 1);
         let mut segments = locked(&self.shared);
         if segments.end != from {
             return Ok(None);
@@ -173,4 +193,16 @@ impl WriteAheadLog for MemoryLog {
     fn start(&self) -> Result<LogPosition, Error> {
         Ok(locked(&self.shared).start())
     }
+}
+
+/// What was done with a log.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct LogCounts {
+    /// Appends of one record.
+    pub(crate) appends: u64,
+    /// Appends of several records at once.
+    pub(crate) group_appends: u64,
+    /// Records that appends of one record have read.
+    pub(crate) records_read: u64,
 }

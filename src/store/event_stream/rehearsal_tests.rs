@@ -1,7 +1,7 @@
 //! Imports that are rehearsed and written in parts.
 
 use super::*;
-use crate::backend::memory::{CountingLog, MemoryIndex};
+use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::format::FormatMarker;
 use crate::model::Timestamp;
 use crate::store::event_stream::{RehearsalLimits, StreamImportReport, StreamImportRequest};
@@ -185,18 +185,19 @@ fn an_import_appends_once_for_many_lines_whatever_sessions_they_are_of() {
         )
     };
     let appends = |lines: usize| {
-        let log = Arc::new(CountingLog::default());
-        write_first_record(&*log).unwrap();
-        log.reset();
+        let log = MemoryLog::default();
+        write_first_record(&log).unwrap();
+        log.take_counts();
         let marker = FormatMarker::new([1; 16], [2; 32]);
         let index = Arc::new(MemoryIndex::default());
         let about = (SealStatus::Unsealed, SealMode::Absent, None);
         let store =
-            Store::assemble(Arc::clone(&log) as _, index, marker, Options::default(), about, None);
+            Store::assemble(Arc::new(log.clone()), index, marker, Options::default(), about, None);
         let text: String = (0..lines).map(line).collect();
         let taken = import(&store, &text, AT_ONCE as u64).unwrap();
         assert_eq!((taken.lines, taken.sessions.len()), (lines as u64, lines / 2));
-        [log.appends(), log.group_appends()]
+        let counts = log.take_counts();
+        [counts.appends, counts.group_appends]
     };
     // An append for each 64 lines, and one that ends the import.
     assert_eq!([256, 512, 1024].map(appends), [[0, 5], [0, 9], [0, 17]]);
