@@ -8,58 +8,6 @@ use std::fmt;
 use std::time;
 use strsim::levenshtein;
 
-/// How long to wait for a lock.
-pub const LOCK_TIMEOUT: &str = "lock_timeout";
-/// When to use colour.
-pub const COLOR: &str = "color";
-/// The program that shows long output.
-pub const PAGER: &str = "pager";
-/// How often to make a checkpoint.
-pub const SCHEDULE_EVERY: &str = "schedule.every";
-
-/// Whether secrets are redacted.
-pub const REDACT_ENABLED: &str = "redact.enabled";
-/// Secrets that are not redacted.
-pub const REDACT_ALLOW: &str = "redact.allow";
-/// Environment variables whose values are stored.
-pub const REDACT_VARIABLES: &str = "redact.variables";
-
-/// Whether rules read the statements in an agent's sentences.
-pub const INFERENCE_ENABLED: &str = "inference.enabled";
-
-/// How many of the newest checkpoints pruning keeps.
-pub const KEEP_LAST: &str = "keep.last";
-/// For how long pruning keeps every checkpoint.
-pub const KEEP_WITHIN: &str = "keep.within";
-/// For how many days pruning keeps every checkpoint.
-pub const KEEP_DAYS: &str = "keep.days";
-/// For how many hours pruning keeps one checkpoint per hour.
-pub const KEEP_HOURLY: &str = "keep.hourly";
-/// For how many days pruning keeps one checkpoint per day.
-pub const KEEP_DAILY: &str = "keep.daily";
-/// For how many weeks pruning keeps one checkpoint per week.
-pub const KEEP_WEEKLY: &str = "keep.weekly";
-/// The tags whose checkpoints pruning keeps.
-pub const KEEP_TAGS: &str = "keep.tags";
-/// For how long pruning keeps revisions that nothing refers to.
-pub const KEEP_REVISIONS: &str = "keep.revisions";
-/// For how long a pruning can be undone.
-pub const KEEP_UNDO: &str = "keep.undo";
-/// How long the transcripts and outputs of a session are kept after its end.
-pub const KEEP_TRANSCRIPTS: &str = "keep.transcripts";
-/// How long a debugging session is kept after its end.
-pub const KEEP_SESSIONS: &str = "keep.sessions";
-/// Whether `forge maintain` and the end of an agent's session prune.
-pub const PRUNE_AUTOMATIC: &str = "prune.automatic";
-
-/// The kinds of sessions that `push --all` and `sync --all` push.
-pub const PUSH_KINDS: &str = "push.kinds";
-
-/// Whether hooks pull and sync the sessions of agents.
-pub const SYNC_HOOKS: &str = "sync.hooks";
-/// Whether the hook at the end of a session waits for its sync.
-pub const SYNC_WAIT: &str = "sync.wait";
-
 /// The type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingType {
@@ -111,139 +59,89 @@ pub struct SettingKey {
     pub about: &'static str,
 }
 
-const fn key(
-    name: &'static str,
-    shape: SettingType,
-    default: Option<&'static str>,
-    about: &'static str,
-) -> SettingKey {
-    SettingKey { name, shape, default, variable: None, in_project: ProjectPermission::Free, about }
+/// Declares settings: the constant of the name, if it has one, the name, whether a project may set
+/// it, its type, its default value, the environment variable that sets it, and what it does.
+macro_rules! settings {
+    ($($($constant:ident =)? $name:literal: $in_project:ident $shape:ident
+        [$($default:literal)?] $([$variable:literal])? $about:literal;)+) => {
+        $($(
+            #[doc = concat!("`", $name, "`: ", $about, ".")]
+            pub const $constant: &str = $name;
+        )?)+
+
+        static KEYS: &[SettingKey] = &[$(SettingKey {
+            name: $name,
+            shape: $shape,
+            default: settings!(@option $($default)?),
+            variable: settings!(@option $($variable)?),
+            in_project: ProjectPermission::$in_project,
+            about: $about,
+        }),+];
+    };
+    (@option) => { None };
+    (@option $value:literal) => { Some($value) };
 }
 
-/// Creates a setting that can weaken the user's protection: what is redacted, or what is kept.
-const fn guarded(
-    name: &'static str,
-    shape: SettingType,
-    default: Option<&'static str>,
-    about: &'static str,
-) -> SettingKey {
-    SettingKey { in_project: ProjectPermission::IfAllowed, ..key(name, shape, default, about) }
+settings! {
+    LOCK_TIMEOUT = "lock_timeout": Free Seconds ["5"] ["FORGE_LOCK_TIMEOUT"]
+        "how many seconds to wait for a lock";
+    COLOR = "color": Free Color ["auto"] ["FORGE_COLOR"] "when to use colour: auto, always, never";
+    PAGER = "pager": Never Text [] ["FORGE_PAGER"]
+        "the program that shows long output; empty for none";
+    REDACT_ENABLED = "redact.enabled": IfAllowed Bool ["true"]
+        "whether secrets are removed before storing";
+    REDACT_ALLOW = "redact.allow": IfAllowed Words []
+        "secrets that are let through: parts of them, or kind:NAME, separated by spaces";
+    REDACT_VARIABLES = "redact.variables": IfAllowed Words []
+        "environment variables whose values are kept, separated by spaces; a name can end with *";
+    INFERENCE_ENABLED = "inference.enabled": Free Bool ["true"]
+        "whether rules look for inferences in an agent's messages";
+    SCHEDULE_EVERY = "schedule.every": Free Duration []
+        "how often to make a checkpoint, such as 10m";
+    KEEP_LAST = "keep.last": IfAllowed Count [] "how many of the newest checkpoints prune keeps";
+    KEEP_WITHIN = "keep.within": IfAllowed Duration []
+        "for how long prune keeps every checkpoint, such as 1h";
+    KEEP_DAYS = "keep.days": IfAllowed Count [] "for how many days prune keeps checkpoints";
+    KEEP_HOURLY = "keep.hourly": IfAllowed Count []
+        "for how many hours prune keeps the newest checkpoint";
+    KEEP_DAILY = "keep.daily": IfAllowed Count []
+        "for how many days prune keeps the newest checkpoint";
+    KEEP_WEEKLY = "keep.weekly": IfAllowed Count []
+        "for how many weeks prune keeps the newest checkpoint";
+    KEEP_TAGS = "keep.tags": IfAllowed Words []
+        "tags whose checkpoints prune keeps, separated by spaces";
+    KEEP_REVISIONS = "keep.revisions": IfAllowed Duration ["7d"]
+        "for how long prune keeps revisions without a checkpoint";
+    KEEP_SESSIONS = "keep.sessions": IfAllowed Duration []
+        "for how long after its end a debugging session stays";
+    KEEP_TRANSCRIPTS = "keep.transcripts": IfAllowed Duration []
+        "for how long after its end the transcripts and outputs of a session stay";
+    KEEP_UNDO = "keep.undo": IfAllowed Duration ["14d"] "for how long a pruning can be undone";
+    PRUNE_AUTOMATIC = "prune.automatic": IfAllowed Bool ["false"]
+        "whether 'forge maintain' and the end of an agent's session prune by these rules";
+    PUSH_KINDS = "push.kinds": Never SessionKinds ["debug"]
+        "the kinds of sessions that push --all and sync --all push, separated by spaces";
+    SYNC_HOOKS = "sync.hooks": Never Bool ["true"]
+        "whether hooks exchange an agent's session with the remote";
+    SYNC_WAIT = "sync.wait": Never Bool ["false"]
+        "whether the end of an agent's session waits, at most 10 s, until it is pushed";
+    "auto_checkpoint.enabled": Free Bool ["true"] "whether events make checkpoints at all";
+    "auto_checkpoint.significant_time": Free Duration ["5m"]
+        "how much time since the last checkpoint is significant";
+    "auto_checkpoint.hypothesis_status_change": Free Bool ["true"]
+        "whether a hypothesis that changes its status makes one";
+    "auto_checkpoint.new_contradiction_detected": Free Bool ["true"]
+        "whether a contradiction makes one";
+    "auto_checkpoint.verification_complete": Free Bool ["true"]
+        "whether a finished verification makes one";
+    "auto_checkpoint.branch_switch": Free Bool ["true"] "whether another branch makes one";
+    "auto_checkpoint.gap_filled": Free Bool ["true"] "whether a filled gap makes one";
+    "auto_checkpoint.code_modified": Free Bool ["true"] "whether changed source code makes one";
+    "auto_checkpoint.significant_time_passed": Free Bool ["true"]
+        "whether significant time makes one";
+    "auto_checkpoint.context_compaction_warning": Free Bool ["true"]
+        "whether an agent about to lose its context makes one";
 }
-
-const fn trigger(name: &'static str, about: &'static str) -> SettingKey {
-    key(name, Bool, Some("true"), about)
-}
-
-static KEYS: &[SettingKey] = &[
-    SettingKey {
-        variable: Some("FORGE_LOCK_TIMEOUT"),
-        ..key(LOCK_TIMEOUT, Seconds, Some("5"), "how many seconds to wait for a lock")
-    },
-    SettingKey {
-        variable: Some("FORGE_COLOR"),
-        ..key(COLOR, Color, Some("auto"), "when to use colour: auto, always, never")
-    },
-    SettingKey {
-        variable: Some("FORGE_PAGER"),
-        in_project: ProjectPermission::Never,
-        ..key(PAGER, Text, None, "the program that shows long output; empty for none")
-    },
-    guarded(REDACT_ENABLED, Bool, Some("true"), "whether secrets are removed before storing"),
-    guarded(
-        REDACT_ALLOW,
-        Words,
-        None,
-        "secrets that are let through: parts of them, or kind:NAME, separated by spaces",
-    ),
-    guarded(
-        REDACT_VARIABLES,
-        Words,
-        None,
-        "environment variables whose values are kept, separated by spaces; a name can end with *",
-    ),
-    key(
-        INFERENCE_ENABLED,
-        Bool,
-        Some("true"),
-        "whether rules look for inferences in an agent's messages",
-    ),
-    key(SCHEDULE_EVERY, Duration, None, "how often to make a checkpoint, such as 10m"),
-    guarded(KEEP_LAST, Count, None, "how many of the newest checkpoints prune keeps"),
-    guarded(KEEP_WITHIN, Duration, None, "for how long prune keeps every checkpoint, such as 1h"),
-    guarded(KEEP_DAYS, Count, None, "for how many days prune keeps checkpoints"),
-    guarded(KEEP_HOURLY, Count, None, "for how many hours prune keeps the newest checkpoint"),
-    guarded(KEEP_DAILY, Count, None, "for how many days prune keeps the newest checkpoint"),
-    guarded(KEEP_WEEKLY, Count, None, "for how many weeks prune keeps the newest checkpoint"),
-    guarded(KEEP_TAGS, Words, None, "tags whose checkpoints prune keeps, separated by spaces"),
-    guarded(
-        KEEP_REVISIONS,
-        Duration,
-        Some("7d"),
-        "for how long prune keeps revisions without a checkpoint",
-    ),
-    guarded(KEEP_SESSIONS, Duration, None, "for how long after its end a debugging session stays"),
-    guarded(
-        KEEP_TRANSCRIPTS,
-        Duration,
-        None,
-        "for how long after its end the transcripts and outputs of a session stay",
-    ),
-    guarded(KEEP_UNDO, Duration, Some("14d"), "for how long a pruning can be undone"),
-    guarded(
-        PRUNE_AUTOMATIC,
-        Bool,
-        Some("false"),
-        "whether 'forge maintain' and the end of an agent's session prune by these rules",
-    ),
-    SettingKey {
-        in_project: ProjectPermission::Never,
-        ..key(
-            PUSH_KINDS,
-            SessionKinds,
-            Some("debug"),
-            "the kinds of sessions that push --all and sync --all push, separated by spaces",
-        )
-    },
-    SettingKey {
-        in_project: ProjectPermission::Never,
-        ..key(
-            SYNC_HOOKS,
-            Bool,
-            Some("true"),
-            "whether hooks exchange an agent's session with the remote",
-        )
-    },
-    SettingKey {
-        in_project: ProjectPermission::Never,
-        ..key(
-            SYNC_WAIT,
-            Bool,
-            Some("false"),
-            "whether the end of an agent's session waits, at most 10 s, until it is pushed",
-        )
-    },
-    trigger("auto_checkpoint.enabled", "whether events make checkpoints at all"),
-    key(
-        "auto_checkpoint.significant_time",
-        Duration,
-        Some("5m"),
-        "how much time since the last checkpoint is significant",
-    ),
-    trigger(
-        "auto_checkpoint.hypothesis_status_change",
-        "whether a hypothesis that changes its status makes one",
-    ),
-    trigger("auto_checkpoint.new_contradiction_detected", "whether a contradiction makes one"),
-    trigger("auto_checkpoint.verification_complete", "whether a finished verification makes one"),
-    trigger("auto_checkpoint.branch_switch", "whether another branch makes one"),
-    trigger("auto_checkpoint.gap_filled", "whether a filled gap makes one"),
-    trigger("auto_checkpoint.code_modified", "whether changed source code makes one"),
-    trigger("auto_checkpoint.significant_time_passed", "whether significant time makes one"),
-    trigger(
-        "auto_checkpoint.context_compaction_warning",
-        "whether an agent about to lose its context makes one",
-    ),
-];
 
 impl SettingKey {
     /// Every setting.
