@@ -96,10 +96,21 @@ pub struct WorkerReply {
 pub struct WorkerFailure {
     /// The error message.
     pub message: String,
-    /// What the user can do.
+    /// What the user can do; empty if the message says it.
     pub advice: String,
     /// Whether the store is damaged.
     pub damaged: bool,
+}
+
+impl WorkerFailure {
+    /// Returns the line below the message; empty without advice.
+    #[must_use]
+    pub fn advice_line(&self) -> String {
+        if self.advice.is_empty() {
+            return String::new();
+        }
+        format!("What to do: {}.", self.advice)
+    }
 }
 
 /// A summary of the session.

@@ -155,7 +155,7 @@ pub fn section(title: impl Into<String>, lines: Vec<SheetLine>) -> SheetSection 
 pub fn failure(failure: &WorkerFailure) -> TextSheet {
     let lines = vec![
         line(TextTone::Bad, 0, failure.message.clone()),
-        line(TextTone::Plain, 0, failure.advice.clone()),
+        line(TextTone::Warning, 0, failure.advice_line()),
     ];
     let title = if failure.damaged { "damaged" } else { "this cannot be shown" };
     TextSheet {

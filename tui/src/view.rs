@@ -280,7 +280,7 @@ fn stage_screen(app: &App, stage: &AppStage, buffer: &mut Buffer) {
                 (TextTone::Bad, title.to_owned()),
                 (TextTone::Plain, failure.message.clone()),
                 (TextTone::Plain, String::new()),
-                (TextTone::Warning, format!("What to do: {}.", failure.advice)),
+                (TextTone::Warning, failure.advice_line()),
                 (TextTone::Plain, "r tries again, s lists the sessions, q quits.".to_owned()),
             ]
         }

@@ -361,7 +361,7 @@ fn export(path: &str, text: &str) -> Result<WorkerAnswer> {
     Ok(WorkerAnswer::Done { message: format!("written to {path}"), command: String::new() })
 }
 
-/// An error with all its causes, and what the user can do.
+/// An error with all its causes, and what the user can do if the error does not say it.
 pub(crate) fn failure(error: &Error) -> WorkerFailure {
     let mut message = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -370,8 +370,9 @@ pub(crate) fn failure(error: &Error) -> WorkerFailure {
         cause = inner.source();
     }
     let advice = match error.kind() {
-        ErrorKind::NotFound => "choose another one; s lists the sessions, ? lists the keys",
-        ErrorKind::Invalid => "correct the text",
+        ErrorKind::NotFound => "choose another one; r reads the lists again, s lists the sessions",
+        // The message says what can be written instead.
+        ErrorKind::Invalid => "",
         ErrorKind::Conflict => "look at what changed, then try again",
         ErrorKind::Locked => "another process is writing: press r to try again",
         ErrorKind::Unavailable => "check the disk and its permissions, then press r",

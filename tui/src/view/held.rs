@@ -59,7 +59,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         let title = if failure.damaged { "damaged: " } else { "" };
         let lines = [
             (TextTone::Bad, format!("{title}{}", failure.message)),
-            (TextTone::Warning, format!("What to do: {}.", failure.advice)),
+            (TextTone::Warning, failure.advice_line()),
         ];
         put_lines(buffer, area, &lines, theme);
         return;

@@ -328,3 +328,17 @@ fn a_change_of_confidence_has_two_decimals() {
     assert!(screen.contains("confidence: none → 0.82"), "{screen}");
     assert!(!screen.contains("0.823"), "{screen}");
 }
+
+/// Regression: "correct the text" followed a message that says what to write instead.
+#[test]
+fn no_advice_follows_a_message_that_says_what_to_write() {
+    let mut hand = Hand::on_example(140, 40);
+    hand.press("t").type_in("last week").press("<enter>");
+    let status = &hand.app.status.as_ref().unwrap().text;
+    assert!(status.ends_with("'last monday' or '2025-01-20'"), "{status}");
+    hand.press("<esc> t").type_in("#999").press("<enter>");
+    let status = &hand.app.status.as_ref().unwrap().text;
+    assert!(
+        status.ends_with(": choose another one; r reads the lists again, s lists the sessions")
+    );
+}
