@@ -348,6 +348,19 @@ impl Store {
         read_marker(path).map(|marker| marker.id)
     }
 
+    /// Returns whether the folder of this store still contains it. It does not after the folder was
+    /// deleted, moved or replaced, although what is open of it can still be read. True for a store
+    /// without files, and if the folder cannot be read.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        let path = self.path.as_deref().filter(|_| self.database.is_none());
+        match path.map(Self::id_in) {
+            Some(Ok(id)) => id == self.engine.marker.id,
+            Some(Err(Error::NoStore { .. })) => false,
+            Some(Err(_)) | None => true,
+        }
+    }
+
     /// Returns the folder for notes like [`Store::notes`] for the store in this folder, even if it
     /// cannot be opened. `None` if the store is encrypted and no keyring is given, if it may be
     /// encrypted and cannot be read, or if a link in it would lead elsewhere.

@@ -92,8 +92,24 @@ impl StoreWorker {
 
     pub fn answer(&mut self, request_number: u64, request: WorkerRequest) -> WorkerReply {
         let slot = request.slot();
-        let answer = self.run(request).map_err(|error| failure(&error));
+        let found = self.run(request).map_err(|error| failure(&error));
+        // The errors of such a store are misleading: records of another store look altered.
+        let is_checked = found.is_err() || slot == PaneSlot::Watch;
+        let answer = match is_checked.then(|| self.displaced()).flatten() {
+            Some(failure) => Err(failure),
+            None => found,
+        };
         WorkerReply { request_number, slot, answer }
+    }
+
+    /// Returns the failure to report if the store is no longer in its folder.
+    fn displaced(&self) -> Option<WorkerFailure> {
+        let path = self.store.path().filter(|_| !self.store.is_in_place())?;
+        Some(WorkerFailure {
+            message: format!("the store at {} was deleted, moved or replaced", path.display()),
+            advice: "this shows the old one; quit, and open the browser again".to_owned(),
+            damaged: false,
+        })
     }
 
     fn run(&mut self, request: WorkerRequest) -> Result<WorkerAnswer> {

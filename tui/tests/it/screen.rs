@@ -8,6 +8,7 @@ use forge_store::store::{NewCheckpoint, NewSession, Options, Store, WriteContext
 use forge_tui::action::BrowserAction;
 use forge_tui::panes::PaneFocus;
 use insta::assert_snapshot;
+use std::path::Path;
 use std::sync::Arc;
 
 #[test]
@@ -181,6 +182,32 @@ fn a_store_that_cannot_be_read_says_so_and_what_to_do() {
     let page = reply(&hand, PaneSlot::State);
     hand.act(BrowserAction::Reply(Box::new(page)));
     assert_snapshot!("damaged", hand.screen());
+}
+
+/// Regression: the browser showed a deleted store without a word, and called the records of another
+/// store in its place altered.
+#[test]
+fn a_store_that_is_deleted_or_replaced_meanwhile_is_reported() {
+    let root = tempfile::tempdir().unwrap();
+    let [path, other, aside] = ["store", "other", "aside"].map(|name| root.path().join(name));
+    let create = |path: &Path| {
+        let store = Store::create(path, Options::default()).unwrap();
+        forge_testkit::example::fill(&store).unwrap();
+        store
+    };
+    let mut hand = Hand::on(create(&path), 140, 40);
+    drop(create(&other));
+    let mut said = |time: &str| {
+        hand.app.status = None;
+        hand.act(BrowserAction::Tick(at(time)));
+        hand.app.status.as_ref().map(|status| status.text.clone()).unwrap_or_default()
+    };
+    assert_eq!(said("2025-03-11T13:12:00Z"), "");
+    std::fs::rename(&path, &aside).unwrap();
+    let gone = said("2025-03-11T13:13:00Z");
+    assert!(gone.contains("was deleted, moved or replaced: this shows the old one"), "{gone}");
+    std::fs::rename(&other, &path).unwrap();
+    assert_eq!(said("2025-03-11T13:14:00Z"), gone);
 }
 
 #[test]
