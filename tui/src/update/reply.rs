@@ -193,13 +193,13 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
         return effects;
     }
     let mut effects = story::refresh(app);
-    // If the newest rows are not loaded, a write can only have changed tags on the screen. Then the
-    // rows are only read again on request.
-    if app.timeline.is_story() {
-    } else if app.timeline.at_newest && !app.timeline.loading {
-        effects.extend(navigation::load(app, PageAnchor::Newest));
-    } else if !app.timeline.loading && unmoved {
+    // If the newest rows are not loaded, a write can only have changed tags on the screen, or
+    // removed rows. Then the rows are only read again on request.
+    if app.timeline.is_story() || app.timeline.loading {
+    } else if unmoved {
         effects.extend(navigation::reload(app));
+    } else if app.timeline.at_newest {
+        effects.extend(navigation::load(app, PageAnchor::Newest));
     }
     if app.target() == MomentTarget::Head {
         effects.extend(navigation::follow(app));
@@ -337,9 +337,9 @@ fn newest(
         return;
     }
     let Some((place, _)) = stood else { return };
-    // The rows loaded before continue after the new ones, unless there are more new rows than one
-    // page holds.
-    let rest = old.into_iter().filter(|row| row.target != MomentTarget::Head);
+    // The rows loaded before continue after the new ones, unless these reach the beginning, or
+    // there are more new rows than one page holds.
+    let rest = old.into_iter().filter(|row| older.is_some() && row.target != MomentTarget::Head);
     let rest: Vec<TimelineRow> =
         rest.filter(|row| oldest_new.is_some_and(|last| row.place < last)).collect();
     if let Some(last) = rest.last() {

@@ -1,7 +1,7 @@
 //! The levels of the timeline: the story, every revision, everything.
 
 use crate::hand::{Hand, at};
-use forge_store::model::{Key, Kind, Value};
+use forge_store::model::{Key, Kind, RetentionPolicy, Value};
 use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
 use forge_tui::action::BrowserAction;
 use forge_tui::effect::MomentTarget;
@@ -110,6 +110,28 @@ fn the_toggle_shows_every_revision_and_then_every_fact() {
     hand.press("v");
     assert_eq!(hand.app.target(), target);
     assert_eq!(hand.app.row().unwrap().title, "H4 confirmed .97 → .98");
+}
+
+/// Regression: rows that a pruning had removed stayed in the list, also after `r`.
+#[test]
+fn the_list_of_revisions_leaves_out_what_was_pruned_meanwhile() {
+    let store = Store::in_memory().unwrap();
+    forge_testkit::example::fill(&store).unwrap();
+    let mut hand = Hand::on(store.clone(), 120, 40);
+    hand.press("v k k k k k k k k");
+    let targets =
+        |hand: &Hand| hand.app.timeline.rows.iter().map(|row| row.target).collect::<Vec<_>>();
+    let all = targets(&hand).len();
+    let act = WriteContext::asked("checkpoint prune", at("2025-03-11T13:12:00Z"));
+    let none = RetentionPolicy::none();
+    let bare = RetentionPolicy { manual: false, significant: false, revisions: 0, ..none };
+    store.session("example").unwrap().prune(&act, &bare).unwrap();
+    let mut reopened = Hand::on(store, 120, 40);
+    let left = targets(reopened.press("v"));
+    assert!(left.len() < all, "{} of {all}", left.len());
+    hand.act(BrowserAction::Tick(at("2025-03-11T13:13:00Z")));
+    assert_eq!(targets(&hand), left);
+    assert_eq!(targets(hand.press("r")), left);
 }
 
 #[test]
