@@ -1,6 +1,6 @@
 //! Retention: the rules that keep checkpoints, and the reasons why each checkpoint is kept.
 
-use super::{AutoTrigger, Checkpoint, CheckpointTrigger, Timestamp};
+use super::{Checkpoint, CheckpointTrigger, Timestamp};
 use std::collections::BTreeSet;
 
 const HOUR: i64 = 3_600_000_000;
@@ -111,8 +111,7 @@ impl Default for RetentionPolicy {
 pub fn is_significant(checkpoint: &Checkpoint) -> bool {
     const TAGS: [&str; 4] =
         ["hypothesis_confirmed", "hypothesis_rejected", "contradiction_detected", "branch_merged"];
-    checkpoint.trigger == CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
-        || checkpoint.tags.iter().any(|tag| TAGS.contains(&tag.as_str()))
+    checkpoint.is_compaction() || checkpoint.tags.iter().any(|tag| TAGS.contains(&tag.as_str()))
 }
 
 /// The rule that keeps a checkpoint.
@@ -193,7 +192,7 @@ impl TimeBuckets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::CheckpointId;
+    use crate::model::{AutoTrigger, CheckpointId, Value};
     use proptest::prelude::*;
 
     fn checkpoint(quarters: i64, trigger: CheckpointTrigger, tag: Option<&str>) -> Checkpoint {
@@ -244,6 +243,15 @@ mod tests {
         assert_eq!(judge(&tagged), [true, true, true, true, true, false]);
         let bare = RetentionPolicy { manual: false, significant: false, ..RetentionPolicy::none() };
         assert_eq!(judge(&bare), [true, false, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_compaction_that_did_not_follow_is_not_significant() {
+        let compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
+        let announced = checkpoint(1, compaction, None);
+        let body = Value::from([("not_followed", true.into())]);
+        assert!(is_significant(&announced));
+        assert!(!is_significant(&Checkpoint { body, ..announced }));
     }
 
     #[test]

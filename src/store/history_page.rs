@@ -451,7 +451,8 @@ impl Session {
             ..Default::default()
         };
         let compactions = checkpoint::list(&view, self.number, &compactions)?;
-        activity.compactions = compactions.iter().map(|checkpoint| checkpoint.time).collect();
+        let compactions = compactions.iter().filter(|checkpoint| checkpoint.is_compaction());
+        activity.compactions = compactions.map(|checkpoint| checkpoint.time).collect();
         let checks = fact::newest(&view, &view.refs, self.number, Kind::Verification, to, MARKS)?;
         for known in checks.iter().filter(|known| known.fact.at >= from) {
             match known.fact.value.field("status").and_then(crate::model::Value::as_text) {

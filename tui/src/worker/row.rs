@@ -126,14 +126,14 @@ pub(super) fn row(item: &PageItem) -> TimelineRow {
             let sign = match checkpoint.trigger {
                 CheckpointTrigger::Manual => RowSign::Manual,
                 CheckpointTrigger::Scheduled => RowSign::Scheduled,
-                CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning) => {
+                CheckpointTrigger::Automatic(_) if checkpoint.is_compaction() => {
                     RowSign::Compaction
                 }
                 CheckpointTrigger::Automatic(_) => RowSign::Automatic,
             };
             let weight = match checkpoint.trigger {
-                CheckpointTrigger::Manual
-                | CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning) => 3,
+                CheckpointTrigger::Manual => 3,
+                CheckpointTrigger::Automatic(_) if checkpoint.is_compaction() => 3,
                 CheckpointTrigger::Automatic(
                     AutoTrigger::HypothesisStatusChange | AutoTrigger::NewContradictionDetected,
                 ) => 2,

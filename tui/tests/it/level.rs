@@ -1,9 +1,10 @@
 //! The levels of the timeline: the story, every revision, everything.
 
 use crate::hand::{Hand, at};
-use forge_store::model::{Key, Kind, RetentionPolicy, Value};
-use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
+use forge_store::model::{AutoTrigger, CheckpointTrigger, Key, Kind, RetentionPolicy, Value};
+use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Store, WriteContext};
 use forge_tui::action::BrowserAction;
+use forge_tui::answer::RowSign;
 use forge_tui::effect::MomentTarget;
 use forge_tui::keymap::KeyMode;
 use forge_tui::query::TimelineLevel;
@@ -132,6 +133,27 @@ fn the_list_of_revisions_leaves_out_what_was_pruned_meanwhile() {
     hand.act(BrowserAction::Tick(at("2025-03-11T13:13:00Z")));
     assert_eq!(targets(&hand), left);
     assert_eq!(targets(hand.press("r")), left);
+}
+
+/// Regression: the list of revisions and the activity had a compaction that did not follow.
+#[test]
+fn a_compaction_that_did_not_follow_has_not_the_sign_of_one() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("session new", at("2025-03-11T10:00:00Z"));
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    note(&store, "s", "N1", "2025-03-11T10:00:00Z");
+    let trigger = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
+    for body in [Value::Null, Value::from([("not_followed", true.into())])] {
+        let announced = NewCheckpoint::new("announced", trigger).tags(["compaction"]);
+        session.write(&act).checkpoint(NewCheckpoint { body, ..announced }).commit().unwrap();
+    }
+    let activity = session.activity(act.now, act.now.plus_micros(1), 1).unwrap();
+    assert_eq!(activity.compactions.len(), 1);
+    let mut hand = Hand::on(store, 100, 30);
+    hand.press("v");
+    let signs: Vec<RowSign> = hand.app.timeline.rows.iter().map(|row| row.sign).collect();
+    let wanted = [RowSign::Head, RowSign::Automatic, RowSign::Compaction, RowSign::Revision];
+    assert_eq!(signs, wanted);
 }
 
 #[test]
