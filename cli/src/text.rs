@@ -2,12 +2,11 @@
 
 use crate::error::{CommandError, CommandErrorKind};
 use forge_store::error::Error;
-pub use forge_store::model::text::count_text;
+pub use forge_store::model::text::{count_text, in_one_line};
 use forge_store::model::text::{with_ellipsis, without_hidden};
 use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::mem;
 
 /// The length at which texts are cut in JSON, in bytes.
@@ -221,17 +220,6 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a text in one line, for a list. A line break becomes one space, together with the white
-/// space around it and the backslashes before it.
-#[must_use]
-pub fn in_one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains('\n') {
-        return text.into();
-    }
-    let lines = text.lines().map(|line| line.trim_end_matches('\\').trim());
-    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ").into()
-}
-
 /// Returns the deepest folder that contains all these files, with a slash at its end. Empty for one
 /// file, and if only the root contains them all.
 #[must_use]
@@ -251,12 +239,6 @@ pub fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_text_of_several_lines_is_shown_in_one() {
-        assert_eq!(in_one_line("curl x \\\n  -X POST \\\n  -f y\n"), "curl x -X POST -f y");
-        assert_eq!(in_one_line("said:\n\n- a"), "said: - a");
-        assert_eq!(in_one_line("a  b\\"), "a  b\\");
-    }
     use forge_store::redact::{PartEnding, TextForm};
 
     /// Regression: three names were listed as "a and b and c".

@@ -100,6 +100,18 @@ pub fn one_line(text: &str, chars: usize) -> String {
     format!("{}…", shown.trim_end_matches([' ', ',', ';', ':']))
 }
 
+/// Returns the whole text on one line, for a list. A line break becomes one space, together with
+/// the white space around it and the backslashes before it. A tab becomes a space.
+#[must_use]
+pub fn in_one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\n', '\t']) {
+        return text.into();
+    }
+    let lines = text.lines().map(|line| line.trim_end_matches('\\').trim());
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    lines.join(" ").replace('\t', " ").into()
+}
+
 /// Returns a count with its noun in the singular or plural: `1 session`, `2 sessions`.
 #[must_use]
 pub fn count_text(count: u64, noun: &str) -> String {
@@ -137,6 +149,13 @@ mod tests {
         "👩", "🏽", "❤", "🏴", "葛", "\u{200c}", "\u{200d}", "\u{202e}", "\u{fe0f}", "\u{20e3}",
         "\u{e0067}", "\u{e007f}", "\u{e0100}",
     ];
+
+    #[test]
+    fn a_text_of_several_lines_is_shown_in_one() {
+        assert_eq!(in_one_line("curl x \\\n  -X POST \\\n  -f y\n"), "curl x -X POST -f y");
+        assert_eq!(in_one_line("said:\n\n- a\tb"), "said: - a b");
+        assert_eq!(in_one_line("a  b\\"), "a  b\\");
+    }
 
     #[test]
     fn a_long_line_is_cut_at_a_word() {

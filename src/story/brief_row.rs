@@ -2,6 +2,7 @@
 
 use super::line::StoryTone;
 use crate::model::Kind;
+use crate::model::text::in_one_line;
 use crate::store::{BriefLine, SessionBrief};
 
 /// A line of a brief: the title of its list, and its parts.
@@ -14,7 +15,7 @@ pub struct BriefRow {
 }
 
 /// Returns the lines of a brief, the most important list first. An entry with an error is followed
-/// by a line with the error.
+/// by a line with the error. No part has a line break or a tab.
 #[must_use]
 pub fn brief_rows(brief: &SessionBrief) -> Vec<BriefRow> {
     let mut rows = Vec::new();
@@ -39,13 +40,13 @@ pub fn brief_rows(brief: &SessionBrief) -> Vec<BriefRow> {
             }
             rows.push(BriefRow { label, parts });
             if let Some(error) = &line.error {
-                let parts = vec![(StoryTone::Bad, error.clone())];
+                let parts = vec![(StoryTone::Bad, in_one_line(error).into_owned())];
                 rows.push(BriefRow { label: String::new(), parts });
             }
         }
     }
     if !brief.next.is_empty() {
-        let parts = vec![(StoryTone::Plain, brief.next.join("; "))];
+        let parts = vec![(StoryTone::Plain, in_one_line(&brief.next.join("; ")).into_owned())];
         rows.push(BriefRow { label: "Next".to_owned(), parts });
     }
     rows
@@ -76,7 +77,7 @@ const HASH_LENGTH: usize = 64;
 fn parts(line: &BriefLine, tone: StoryTone) -> Vec<(StoryTone, String)> {
     let (mark, mark_tone) = entry_mark(line, tone);
     let reason = line.reason.as_ref().filter(|reason| !reason.is_empty());
-    let reason = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
+    let reason = reason.map(|reason| format!("  ({})", in_one_line(reason))).unwrap_or_default();
     let similar = match line.similar {
         0 => String::new(),
         count => format!("  ({count} more like it)"),
@@ -85,7 +86,7 @@ fn parts(line: &BriefLine, tone: StoryTone) -> Vec<(StoryTone, String)> {
     vec![
         (mark_tone, mark),
         (StoryTone::Id, id),
-        (StoryTone::Plain, line.text.clone()),
+        (StoryTone::Plain, in_one_line(&line.text).into_owned()),
         (StoryTone::Dim, reason),
         (StoryTone::Dim, similar),
     ]
@@ -138,13 +139,13 @@ mod tests {
         };
         let mut brief = SessionBrief::empty();
         brief.failing =
-            vec![BriefLine { error: Some("E1 broke".to_owned()), ..line("a") }, line("b")];
+            vec![BriefLine { error: Some("E1\tbroke".to_owned()), ..line("a") }, line("b\n1")];
         brief.next = vec!["look".to_owned()];
         let shown: Vec<(String, String)> = brief_rows(&brief)
             .into_iter()
             .map(|row| (row.label, row.parts.into_iter().map(|(_, text)| text).collect()))
             .collect();
-        let expected = [("Failing", "a"), ("", "E1 broke"), ("", "b"), ("Next", "look")];
+        let expected = [("Failing", "a"), ("", "E1 broke"), ("", "b 1"), ("Next", "look")];
         assert_eq!(shown, expected.map(|(label, text)| (label.to_owned(), text.to_owned())));
     }
 }

@@ -2,13 +2,11 @@
 
 use super::moment::CheckpointJson;
 use crate::output::{Report, Screen, Tone};
-use crate::text::in_one_line;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{BriefLine, SessionBrief};
 use forge_store::story::brief_rows;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The default size of a brief, in bytes.
@@ -263,13 +261,8 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
             continue;
         }
         let label = format!("{:width$} ", row.label, width = LABEL_COLUMNS - 1);
-        let texts = row.parts.iter().map(|(meaning, text)| match meaning {
-            Tone::Plain => (Tone::Plain, in_one_line(text)),
-            other => (*other, text.as_str().into()),
-        });
-        let texts: Vec<(Tone, Cow<'_, str>)> = texts.collect();
         let mut parts = vec![(Tone::Heading, label.as_str())];
-        parts.extend(texts.iter().map(|(tone, text)| (*tone, &**text)));
+        parts.extend(row.parts.iter().map(|(tone, text)| (*tone, text.as_str())));
         screen.short_line(&parts);
     }
 }
