@@ -292,7 +292,10 @@ fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<Tex
     let mut id = row.id.clone();
     let found = point(session, row.target)?;
     if let Some(checkpoint) = found.named_checkpoint() {
-        command = format!("forge checkpoint show '#{}'", checkpoint.sequence);
+        // Only what has a key is known as a compaction by its own command.
+        let is_compaction = checkpoint.is_compaction() && checkpoint.key.is_some();
+        let noun = if is_compaction { "compaction" } else { "checkpoint" };
+        command = format!("forge {noun} show '#{}'", checkpoint.sequence);
         id = checkpoint.id.to_string();
         let trigger = format!("trigger: {}", trigger_word(checkpoint.trigger));
         lines.push(line(TextTone::Dim, 0, trigger));

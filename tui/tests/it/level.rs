@@ -143,9 +143,11 @@ fn a_compaction_that_did_not_follow_has_not_the_sign_of_one() {
     let session = store.create_session(&act, NewSession::named("s")).unwrap();
     note(&store, "s", "N1", "2025-03-11T10:00:00Z");
     let trigger = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
-    for body in [Value::Null, Value::from([("not_followed", true.into())])] {
+    let not_followed = Value::from([("not_followed", true.into())]);
+    for (key, body) in [("compaction:a", Value::Null), ("compaction:b", not_followed)] {
         let announced = NewCheckpoint::new("announced", trigger).tags(["compaction"]);
-        session.write(&act).checkpoint(NewCheckpoint { body, ..announced }).commit().unwrap();
+        let made = NewCheckpoint { body, key: Some(key.to_owned()), ..announced };
+        session.write(&act).checkpoint(made).commit().unwrap();
     }
     let activity = session.activity(act.now, act.now.plus_micros(1), 1).unwrap();
     assert_eq!(activity.compactions.len(), 1);
@@ -154,6 +156,10 @@ fn a_compaction_that_did_not_follow_has_not_the_sign_of_one() {
     let signs: Vec<RowSign> = hand.app.timeline.rows.iter().map(|row| row.sign).collect();
     let wanted = [RowSign::Head, RowSign::Automatic, RowSign::Compaction, RowSign::Revision];
     assert_eq!(signs, wanted);
+    for command in ["forge checkpoint show '#3'", "forge compaction show '#2'"] {
+        let details = hand.press("k").app.detail.sheet.as_ref().unwrap();
+        assert_eq!(details.command, command);
+    }
 }
 
 #[test]
