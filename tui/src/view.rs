@@ -173,7 +173,7 @@ fn summary_parts(summary: &StorySummary) -> Vec<(TextTone, String)> {
     let mut parts = Vec::new();
     match (summary.failing.len(), summary.passing) {
         (0, 0) => {}
-        (0, _) => parts.push((TextTone::Good, "✓ pass".to_owned())),
+        (0, _) => parts.push((TextTone::Good, "✓ none failing".to_owned())),
         (count, _) => parts.push((TextTone::Bad, format!("✗ {count} failing"))),
     }
     match summary.open_gaps {

@@ -235,7 +235,7 @@ fn print_header(story: &Story, shown: usize, screen: &mut Screen) {
     ]);
 }
 
-/// Writes which checks fail, or that all pass, and which files are edited but not committed.
+/// Writes which checks fail, or that none does, and which files are edited but not committed.
 fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
     if findings.failing.is_empty() && findings.passing.is_empty() && findings.uncommitted.is_empty()
     {
@@ -253,11 +253,8 @@ fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
         ]);
     }
     if findings.failing.is_empty() && !findings.passing.is_empty() {
-        let checks = match findings.passing.len() {
-            1 => "the check passes".to_owned(),
-            count => format!("all {count} checks pass"),
-        };
-        screen.good(&format!("✓ {checks}"));
+        // A later run without a known result does not change what is known of a check.
+        screen.good(&format!("✓ no check fails, {} passed", findings.passing.len()));
     }
     if !findings.uncommitted.is_empty() {
         let named = findings.uncommitted.iter().take(FILES_NAMED).map(|file| file.path.as_str());

@@ -119,6 +119,18 @@ fn the_document_has_turns_and_findings() {
     environment.forge(["command", "show", "t1"]).success();
 }
 
+/// Regression: the story said that all checks pass although the last run of one had no known result.
+#[test]
+fn a_check_whose_last_run_has_no_known_result_is_not_said_to_pass() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    for status in ["passed", "unknown"] {
+        environment.forge(["verification", "add", "unit tests", "--status", status]).success();
+    }
+    let story = environment.forge(["story"]);
+    assert!(story.stdout.ends_with("\n✓ no check fails, 1 passed\n"), "{story}");
+}
+
 #[test]
 fn the_log_prints_the_end_of_the_story() {
     let environment = imported();
