@@ -279,10 +279,16 @@ fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<Tex
         MomentTarget::Time(_) => String::new(),
         target => format!("{target}  "),
     };
+    let found = point(session, row.target)?;
+    // A line of the story that changes no claim has no branch of its own.
+    let branch = match &row.story {
+        Some(_) => session.state(&found)?.current_branch()?,
+        None => row.branch.clone(),
+    };
     let mut lines = vec![
         line(TextTone::Heading, 0, row.title.clone()),
         line(TextTone::Id, 0, number)
-            .and(TextTone::Dim, format!("{}  on {}", zone.show(row.place.time), row.branch)),
+            .and(TextTone::Dim, format!("{}  on {branch}", zone.show(row.place.time))),
     ];
     if let Some(story) = row.story.as_ref().filter(|story| !story.reason.is_empty()) {
         lines.insert(1, line(TextTone::Plain, 0, story.reason.clone()));
@@ -290,7 +296,6 @@ fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<Tex
     let mut sections = Vec::new();
     let mut command = format!("forge checkpoint at {}", quoted(&row.target.to_string()));
     let mut id = row.id.clone();
-    let found = point(session, row.target)?;
     if let Some(checkpoint) = found.named_checkpoint() {
         // Only what has a key is known as a compaction by its own command.
         let is_compaction = checkpoint.is_compaction() && checkpoint.key.is_some();

@@ -342,3 +342,12 @@ fn no_advice_follows_a_message_that_says_what_to_write() {
         status.ends_with(": choose another one; r reads the lists again, s lists the sessions")
     );
 }
+
+/// Regression: the details of a compaction named the branch of the end of the session.
+#[test]
+fn the_details_of_a_checkpoint_name_the_branch_of_its_time() {
+    let mut hand = Hand::on_example(140, 40);
+    let screen = hand.press("<lt>").screen();
+    assert!(screen.contains("2025-03-11 11:24:00 +00:00  on main"), "{screen}");
+    assert_eq!(hand.app.state.view.as_ref().unwrap().branch, "main");
+}
