@@ -43,6 +43,8 @@ impl Writer<'_, '_> {
         self.outcome()?;
         self.hypotheses_of("Confirmed", HypothesisStatus::Confirmed)?;
         self.hypotheses_of("Rejected, and why", HypothesisStatus::Rejected)?;
+        self.hypotheses_of("Under test", HypothesisStatus::UnderTest)?;
+        self.hypotheses_of("Active", HypothesisStatus::Active)?;
         self.given_up()?;
         self.questions()?;
         self.confidence()?;

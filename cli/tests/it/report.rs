@@ -166,6 +166,20 @@ fn a_hostile_text_adds_no_tag_attribute_or_hidden_character_to_a_report() {
     }
 }
 
+/// Regression: of a hypothesis that is not settled, Markdown had only the id.
+#[test]
+fn markdown_says_what_a_hypothesis_says_that_is_not_settled() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let add = ["hypothesis", "add", "two clocks", "--confidence", "0.6", "--status", "under_test"];
+    environment.forge(add).success();
+    environment.forge(["hypothesis", "add", "stale cache"]).success();
+    let markdown = environment.forge(["report", "--markdown", "-o", "-"]).success();
+    let lists =
+        "**Under test**\n\n- **H1** (.60) two clocks\n\n**Active**\n\n- **H2** stale cache\n";
+    assert!(markdown.contains(lists), "{markdown}");
+}
+
 #[test]
 fn a_secret_that_was_stored_is_not_on_the_page() {
     let environment = Environment::new();
