@@ -56,6 +56,12 @@ pub enum LandmarkKind {
 }
 
 impl LandmarkKind {
+    /// Whether it is a fact, not a revision or a checkpoint.
+    #[must_use]
+    pub const fn is_fact(self) -> bool {
+        matches!(self, Self::Prompt | Self::Failure)
+    }
+
     /// Returns its name for messages.
     #[must_use]
     pub const fn word(self) -> &'static str {

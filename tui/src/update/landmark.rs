@@ -4,6 +4,7 @@ use super::navigation;
 use crate::answer::{RowSign, TimelineRow};
 use crate::app::App;
 use crate::effect::{AppEffect, LandmarkKind, WorkerRequest};
+use crate::query::TimelineLevel;
 use crate::theme::TextTone;
 use forge_store::model::Kind;
 use forge_store::store::PageDirection;
@@ -15,9 +16,11 @@ pub(super) fn find(
     wanted: LandmarkKind,
     direction: PageDirection,
 ) -> Vec<AppEffect> {
-    // The search of the history finds neither prompts nor failures.
-    let only_in_rows = matches!(wanted, LandmarkKind::Prompt | LandmarkKind::Failure);
-    if (app.timeline.is_story() && wanted != LandmarkKind::Tag) || only_in_rows {
+    // The search of the history finds facts that only the list of everything has.
+    let lists_all =
+        app.timeline.level == TimelineLevel::Everything && app.timeline.filter.is_empty();
+    if (app.timeline.is_story() && wanted != LandmarkKind::Tag) || (wanted.is_fact() && !lists_all)
+    {
         return among_rows(app, wanted, direction);
     }
     let Some(from) = app.row().map(|row| row.place) else { return Vec::new() };
@@ -51,7 +54,10 @@ fn among_rows(app: &mut App, wanted: LandmarkKind, direction: PageDirection) -> 
         Some(row) => navigation::move_to_row(app, row),
         None => {
             let side = if direction == PageDirection::Older { "before" } else { "after" };
-            let text = format!("there is no {} {side} this moment", wanted.word());
+            let lists_less = app.timeline.level != TimelineLevel::Everything;
+            let has_more = lists_less && app.timeline.filter.is_empty();
+            let more = if has_more { "; v lists more" } else { "" };
+            let text = format!("no {} is listed {side} this moment{more}", wanted.word());
             app.say(TextTone::Warning, text);
             Vec::new()
         }

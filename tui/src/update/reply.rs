@@ -273,9 +273,11 @@ fn page(
             app.timeline.cursor = match (from, app.timeline.seek.take()) {
                 (PageAnchor::Oldest, _) | (_, None) => app.timeline.rows.len().saturating_sub(1),
                 (_, Some((place, target))) => {
-                    let same = |row: &TimelineRow| row.target == target;
-                    let exact = app.timeline.rows.iter().position(same);
-                    exact.unwrap_or_else(|| story::row_at(app, place))
+                    // Several facts can have the same time.
+                    let rows = &app.timeline.rows;
+                    let exact = rows.iter().position(|row| row.place == place);
+                    let same = || rows.iter().position(|row| row.target == target);
+                    exact.or_else(same).unwrap_or_else(|| story::row_at(app, place))
                 }
             };
             app.timeline.top = app.timeline.cursor;

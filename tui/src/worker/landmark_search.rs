@@ -1,12 +1,12 @@
 //! Searches the history for the next landmark, and finds the moment that a typed text names.
 
 use super::row;
-use crate::answer::WorkerAnswer;
+use crate::answer::{RowSign, WorkerAnswer};
 use crate::app::DisplayZone;
 use crate::effect::{LandmarkKind, MomentTarget};
 use forge_store::error::{Error, Result};
-use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::parse_moment;
+use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{
     HistoryPosition, PageDirection, PageItem, PageItemContent, PageKinds, ResolvedMoment, Session,
 };
@@ -21,8 +21,9 @@ pub(super) fn next_landmark(
     from: HistoryPosition,
     direction: PageDirection,
 ) -> Result<WorkerAnswer> {
-    let is_status = wanted == LandmarkKind::Status;
-    let kinds = PageKinds { revisions: is_status, checkpoints: !is_status, facts: false };
+    let (is_status, is_fact) = (wanted == LandmarkKind::Status, wanted.is_fact());
+    let kinds =
+        PageKinds { revisions: is_status, checkpoints: !is_status && !is_fact, facts: is_fact };
     let (mut next, mut searched) = (Some(from), 0);
     while let Some(place) = next
         && searched < MAX_SEARCHED_ITEMS
@@ -59,6 +60,8 @@ fn is_landmark(item: &PageItem, wanted: LandmarkKind) -> bool {
         (PageItemContent::Revision { changes, .. }, LandmarkKind::Status) => {
             changes.iter().any(row::changes_status)
         }
+        (PageItemContent::Fact(known), LandmarkKind::Prompt) => known.fact.kind == Kind::Prompt,
+        (PageItemContent::Fact(_), LandmarkKind::Failure) => row::row(item).sign == RowSign::Failed,
         _ => false,
     }
 }

@@ -1,7 +1,9 @@
 //! The levels of the timeline: the story, every revision, everything.
 
 use crate::hand::{Hand, at};
-use forge_store::model::{AutoTrigger, CheckpointTrigger, Key, Kind, RetentionPolicy, Value};
+use forge_store::model::{
+    AutoTrigger, CheckpointTrigger, Fact, FactOrigin, Key, Kind, RetentionPolicy, Value,
+};
 use forge_store::store::{ClaimChange, NewCheckpoint, NewSession, Store, WriteContext};
 use forge_tui::action::BrowserAction;
 use forge_tui::answer::RowSign;
@@ -162,6 +164,40 @@ fn a_compaction_that_did_not_follow_has_not_the_sign_of_one() {
     }
 }
 
+/// Regression: `X` looked only among the loaded rows, and said that there is no failure.
+#[test]
+fn a_failure_that_is_not_loaded_is_found_in_the_list_of_everything() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("session new", at("2025-03-11T10:00:00Z"));
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    for id in ["V1", "V2"] {
+        let fact = Fact {
+            kind: Kind::Verification,
+            id: id.to_owned(),
+            at: act.now,
+            origin: FactOrigin::Recorded,
+            place: 1,
+            recorded_at: act.now,
+            value: Value::from([("name", id.into()), ("status", "failed".into())]),
+        };
+        session.write(&act).fact(fact).commit().unwrap();
+    }
+    for number in 0..300 {
+        note(&store, "s", &format!("N{number}"), "2025-03-11T11:00:00Z");
+    }
+    let mut hand = Hand::on(store, 100, 30);
+    let status = |hand: &Hand| hand.app.status.as_ref().unwrap().text.clone();
+    hand.press("v X");
+    assert_eq!(status(&hand), "no failure is listed before this moment; v lists more");
+    // Both have the same time.
+    let title = |hand: &Hand| hand.app.row().unwrap().title.clone();
+    let found = [title(hand.press("v X")), title(hand.press("X"))];
+    assert!(found == ["V1", "V2"] || found == ["V2", "V1"], "{found:?}");
+    hand.press("X");
+    assert_eq!(status(&hand), "there is no failure before this moment");
+    assert_eq!(title(hand.press("x")), found[0]);
+}
+
 #[test]
 fn landmarks_are_visited_one_after_the_other() {
     let mut hand = Hand::on_example(100, 40);
@@ -177,7 +213,8 @@ fn landmarks_are_visited_one_after_the_other() {
     hand.press("X");
     assert!(title(&hand).contains("1.8 s behind failed"), "{}", title(&hand));
     hand.press("g [");
-    assert_eq!(hand.app.status.as_ref().unwrap().text, "there is no checkpoint before this moment");
+    let status = &hand.app.status.as_ref().unwrap().text;
+    assert_eq!(status, "no checkpoint is listed before this moment; v lists more");
     hand.press("]");
     assert_eq!(title(&hand), "Three failed runs read; two suspects");
     // Tags are looked up along the history.
