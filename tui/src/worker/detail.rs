@@ -178,6 +178,18 @@ fn fact(
     if !more.is_empty() {
         sections.insert(1, section("Recorded", more));
     }
+    if key.kind == Kind::Verification && value.field("output").is_none() {
+        // The output of an agent's check is that of the call with its id.
+        let call = key.id.split_once('/').map_or(key.id.as_str(), |(call, _)| call);
+        match fact(session, point, &Key::new(Kind::Command, call), zone) {
+            Ok(mut command) => {
+                command.truncate(1);
+                sections.splice(1..1, command);
+            }
+            Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
     if versions.len() > 1 {
         let lines = versions.iter().rev().take(MAX_VERSIONS).map(|known| {
             let status = known.fact.value.field("status").map(text_of).unwrap_or_default();

@@ -351,3 +351,27 @@ fn the_details_of_a_checkpoint_name_the_branch_of_its_time() {
     assert!(screen.contains("2025-03-11 11:24:00 +00:00  on main"), "{screen}");
     assert_eq!(hand.app.state.view.as_ref().unwrap().branch, "main");
 }
+
+/// Regression: the details of an agent's check that failed did not show its output.
+#[test]
+fn a_check_shows_the_output_of_its_command() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("import", at("2025-03-11T10:00:00Z"));
+    let session = store.create_session(&act, NewSession::named("checks")).unwrap();
+    let fact = |kind, id: &str, fields: [(&'static str, Value); 2]| Fact {
+        kind,
+        id: id.to_owned(),
+        at: act.now,
+        origin: FactOrigin::Recorded,
+        place: 1,
+        recorded_at: act.now,
+        value: Value::from(fields),
+    };
+    let call = [("command", "make lint test".into()), ("stdout_preview", "line 252".into())];
+    let check = [("name", "make test".into()), ("status", "failed".into())];
+    let write = session.write(&act).fact(fact(Kind::Command, "t1", call));
+    write.fact(fact(Kind::Verification, "t1/2", check)).commit().unwrap();
+    let mut hand = Hand::on(store, 120, 30);
+    let screen = hand.press("g x").screen();
+    assert!(screen.contains("2 Detail ─ verification") && screen.contains("│line 252"), "{screen}");
+}
