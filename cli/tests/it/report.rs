@@ -3,7 +3,7 @@
 use crate::environment::Environment;
 use crate::story::example_session;
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Hostile texts in every field of every kind.
 const ODD: &str = include_str!("../../../tests/page/odd.jsonl");
@@ -178,6 +178,26 @@ fn markdown_says_what_a_hypothesis_says_that_is_not_settled() {
     let lists =
         "**Under test**\n\n- **H1** (.60) two clocks\n\n**Active**\n\n- **H2** stale cache\n";
     assert!(markdown.contains(lists), "{markdown}");
+}
+
+/// Regression: the page did not have the output of a check that failed.
+#[test]
+fn a_check_that_failed_opens_to_the_output_of_its_command() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let put = |kind: &str, id: &str, value: Value| {
+        let put = json!({"kind": kind, "id": id, "value": value});
+        json!({"at": "2026-01-01T10:00:00Z", "put": put}).to_string()
+    };
+    let call = json!({"command": "make test", "exit_code": 2, "stdout_preview": "line 7: broken"});
+    let check = json!({"name": "make test", "status": "failed"});
+    let events = [put("command", "t1", call), put("verification", "t1/2", check)];
+    environment.write("project/run.jsonl", &events.join("\n"));
+    environment.forge(["import", "events", "run.jsonl"]).success();
+    let page = environment.forge(["report", "run", "-o", "-"]).success();
+    assert!(page.contains("<pre>line 7: broken</pre>"), "{page}");
+    let page = environment.forge(["report", "run", "--share", "-o", "-"]).success();
+    assert!(!page.contains("line 7"), "{page}");
 }
 
 #[test]

@@ -143,14 +143,18 @@ impl Page<'_> {
         }
     }
 
-    /// Returns what a line folds, if anything: a whole message, or the work of a sub-agent.
+    /// Returns what a line folds, if anything: a whole message, the output of a check, or the work
+    /// of a sub-agent.
     fn folded_part(&self, line: &LinePart) -> Option<Markup> {
         if let Some(work) = line.agent_work.as_ref().filter(|_| self.detail.agent_work) {
             return Some(self.agent_work(work));
         }
-        let whole = line.whole.as_ref().filter(|_| line.kind == StoryKind::Message)?;
-        let whole = whole.beginning(self.detail.message_chars);
-        Some(html! { div class="quote" { (message_html(&whole)) } })
+        let whole = line.whole.as_ref()?.beginning(self.detail.message_chars);
+        match line.kind {
+            StoryKind::Message => Some(html! { div class="quote" { (message_html(&whole)) } }),
+            StoryKind::Check if self.detail.outputs => Some(html! { pre { (whole) } }),
+            _ => None,
+        }
     }
 
     /// Returns the text of a line and its detail.

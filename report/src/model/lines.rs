@@ -8,7 +8,7 @@ use crate::page_text::PageText;
 use forge_store::error::Result;
 use forge_store::model::{Key, Kind};
 use forge_store::store::SourcedFact;
-use forge_store::story::{FoldKey, Story, StoryItem, StoryKind, StoryRef};
+use forge_store::story::{FoldKey, Story, StoryItem, StoryKind, StoryMark, StoryRef};
 use std::collections::{BTreeMap, HashMap};
 
 /// The number of characters at the beginning of two texts, without digits, that must be equal to
@@ -128,6 +128,9 @@ impl<'a> LineWriter<'a> {
             (StoryKind::Prompt | StoryKind::Message, Some(known)) => {
                 texts.full_text(known, "text")?
             }
+            (StoryKind::Check, Some(known)) if item.mark == StoryMark::Bad && !self.shared => {
+                self.check_output(known)?
+            }
             _ => None,
         };
         let on_branch = item.branch.as_ref().filter(|branch| **branch != self.branch).cloned();
@@ -151,7 +154,8 @@ impl<'a> LineWriter<'a> {
                 .iter()
                 .filter_map(|path| self.files.get(&texts.path(path)).copied())
                 .collect(),
-            whole: whole.filter(|whole| whole.as_str().trim() != text.as_str()),
+            whole: whole
+                .filter(|whole| !whole.is_empty() && whole.as_str().trim() != text.as_str()),
             agent_work: match item.kind {
                 StoryKind::Agent => self.agent_work(item, fact)?,
                 _ => None,
@@ -222,6 +226,17 @@ impl<'a> LineWriter<'a> {
         let is_entity = |about: &&StoryRef| matches!(about, StoryRef::Entity(_));
         let first = item.refs.iter().find(is_entity)?;
         Some(self.texts.cleaner.clean(&first.to_string()))
+    }
+
+    /// Returns the output of a check. That of an agent's check is in the call with its id.
+    fn check_output(&self, check: &SourcedFact) -> Result<Option<PageText>> {
+        let id = check.fact.id.as_str();
+        let call = id.split_once('/').map_or(id, |(call, _)| call);
+        let own = self.texts.full_text(check, "output")?;
+        match self.texts.fact(Kind::Command, call) {
+            Some(command) if own.is_none() => self.texts.full_text(command, "stdout_preview"),
+            _ => Ok(own),
+        }
     }
 
     /// Returns the beginning of the output of a command.

@@ -356,7 +356,8 @@ pub struct LinePart {
     pub on_branch: Option<PageText>,
     /// The edited files, by their place among the files.
     pub files: Vec<usize>,
-    /// The whole text of a message or prompt, if the line shows only a part.
+    /// The whole text of a message or prompt, if the line shows only a part; the output of a check
+    /// that failed.
     pub whole: Option<PageText>,
     /// What a sub-agent did and reported.
     pub agent_work: Option<AgentWorkPart>,
