@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, FoldRow, KeyframeRow, OperationRow, PrewrittenRow, RecordRow,
-    RevisionHeader, RevisionRow, SegmentRow, SequenceRow, TotalsRow, is_whole,
+    RevisionHeader, RevisionRow, SegmentRow, SequenceRow, SessionRemoval, TotalsRow, is_whole,
 };
 use crate::model::text::count_text;
-use crate::model::{OperationId, SessionNumber};
+use crate::model::{OperationId, SessionId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl SalvagedStore {
@@ -59,17 +59,17 @@ impl SalvagedStore {
     /// Moves each checkpoint to the key that follows from its content and from the session of its
     /// operation. One without a session is lost.
     fn checkpoints(&mut self) -> Result<()> {
-        let mut sessions: HashMap<OperationId, SessionNumber> = HashMap::new();
+        let mut sessions: HashMap<OperationId, Vec<SessionNumber>> = HashMap::new();
         for_each_row(&self.view(), key::OPERATIONS, |_, row| {
             if let Ok(row) = OperationRow::decode(row) {
-                sessions.insert(row.operation.id, row.session);
+                sessions.entry(row.operation.id).or_default().push(row.session);
             }
             Ok(())
         })?;
         let (mut moved, mut astray) = (Vec::new(), Vec::new());
         for_each_row(&self.view(), key::CHECKPOINTS, |place, bytes| {
             let row = CheckpointRow::decode(bytes).map_err(Error::corrupt("a checkpoint"))?;
-            let known = sessions.get(&row.operation).copied();
+            let known = sessions.get(&row.operation).and_then(|known| session_of(place, known));
             let session = known.or_else(|| key::short_at(place, 0)).unwrap_or(0);
             let (time, sequence) = (row.checkpoint.time, row.checkpoint.sequence);
             if session as usize >= self.refs.sessions.len() {
@@ -152,10 +152,9 @@ impl SalvagedStore {
         if table == key::REVISIONS
             && let Ok(row) = RevisionRow::decode(value)
             && let Ok(header) = RevisionHeader::decode(&row.header)
-            && let Ok(found) = self.refs.sessions.find(SessionLookup::Id(header.session))
-            && let Some((number, _)) = found.first()
+            && let Some(number) = session_of(&place, &self.sessions_with(header.session))
         {
-            return of(*number).branch(header.branch).number(header.sequence).build();
+            return of(number).branch(header.branch).number(header.sequence).build();
         }
         if table == key::OPERATIONS
             && let Ok(row) = OperationRow::decode(value)
@@ -164,6 +163,22 @@ impl SalvagedStore {
         }
         place
     }
+
+    /// Returns the sessions with this id that can have rows. One that was permanently removed, or
+    /// that a join has replaced by another one, has none.
+    fn sessions_with(&self, id: SessionId) -> Vec<SessionNumber> {
+        let found = self.refs.sessions.find(SessionLookup::Id(id)).unwrap_or_default();
+        let found = found.into_iter();
+        let there = found.filter(|(_, session)| session.removal != Some(SessionRemoval::Swept));
+        there.map(|(number, _)| number).collect()
+    }
+}
+
+/// Returns the session of a row, given the sessions that its content allows. While two sessions are
+/// joined, both have the same ids: then the row's key decides.
+pub(super) fn session_of(place: &[u8], allowed: &[SessionNumber]) -> Option<SessionNumber> {
+    let in_key = key::short_at(place, 0).filter(|number| allowed.contains(number));
+    in_key.or_else(|| allowed.first().copied())
 }
 
 /// The effects of operations that are lost with their rows.

@@ -47,6 +47,18 @@ fn a_checkpoint_under_a_wrong_key_is_moved_to_its_right_key() {
     assert!(!saved.rows.contains(key::CHECKPOINTS, &wrong));
 }
 
+/// Regression: the first session with the id of a revision got it, also while another one was built
+/// beside it to replace it.
+#[test]
+fn a_row_stays_in_its_session_while_two_sessions_have_its_id() {
+    let session_of = |number, allowed| table::session_of(&of(number).number(1).build(), allowed);
+    assert_eq!(session_of(2, &[1, 2]), Some(2));
+    assert_eq!(session_of(1, &[1, 2]), Some(1));
+    // The number in the key is wrong.
+    assert_eq!(session_of(6, &[2]), Some(2));
+    assert_eq!(session_of(6, &[]), None);
+}
+
 /// Regression: an operation that fills missing numbers moved the end up to which records are
 /// expected. So a repair also reported bytes of the journal as lost, although it was whole.
 #[test]

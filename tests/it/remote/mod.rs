@@ -249,6 +249,31 @@ fn a_store_restored_from_a_backup_can_pull() {
     same(&shared_contents(&restored.store), &shared_contents(&first.store), "restored");
 }
 
+/// Regression: a session that a join has replaced keeps its id, and a repair gave it all revisions
+/// of the joined session. So it lost everything in that session, also of a store without damage.
+#[test]
+fn a_store_with_a_joined_session_is_repaired_without_a_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, repaired) = (folder.path().join("store"), folder.path().join("repaired"));
+    let (_, depot, first) = shared();
+    let store = Store::create(&path, Options::default()).unwrap();
+    let second = Machine { store, remote: Remote::open(Arc::clone(&depot), &SECRET).unwrap() };
+    second.pull().unwrap();
+    note(&second.session(), "B", "here");
+    note(&first.session(), "C", "there");
+    first.push().unwrap();
+    second.pull().unwrap();
+    second.store.maintain(0).unwrap();
+    let done = Store::repair(&path, &repaired, time(3), None).unwrap();
+    assert_eq!(done.lost, [""; 0]);
+    let verified = Store::verify(&repaired, VerifyDepth::ReadData, time(4), None).unwrap();
+    assert_eq!(verified.outcome, VerifyOutcome::Clean, "{:?}", verified.findings);
+    let store = Store::open(&repaired, Options::default()).unwrap();
+    same(&shared_contents(&store), &shared_contents(&second.store), "repaired");
+    let again = Machine { store, remote: Remote::open(depot, &SECRET).unwrap() };
+    assert_eq!(again.push().unwrap().operations, 1);
+}
+
 #[test]
 fn many_pushes_leave_few_packs_and_garbage_is_removed_after_a_day() {
     let (memory, depot, first) = shared();
