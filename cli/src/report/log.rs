@@ -143,13 +143,15 @@ impl Report for OperationListReport {
             let about = operation.revision.and_then(|number| self.summaries.get(&number));
             let about = about.map(|about| format!(": {about}")).unwrap_or_default();
             let state = if operation.taken_back { " (undone)" } else { "" };
+            let effects = name_list(&operation.effects);
+            let effects = if effects.is_empty() { effects } else { format!(" ({effects})") };
             screen.short_line(&[
                 (Tone::Id, &format!("{} ", operation.id.short())),
                 (Tone::Dim, &format!("{time} ")),
                 (Tone::Plain, &operation.verb),
                 (Tone::Warning, state),
                 (Tone::Plain, &about),
-                (Tone::Dim, &format!(" ({})", name_list(&operation.effects))),
+                (Tone::Dim, &effects),
             ]);
         }
     }

@@ -44,6 +44,20 @@ fn a_dry_run_changes_nothing_and_gives_every_reason() {
     assert_eq!(kept["sessions"][0]["operation"], json!(null));
 }
 
+/// The log showed `undo ()`.
+#[test]
+fn an_undo_with_nothing_left_to_revert_is_listed_without_parentheses() {
+    let environment = store_with_notes();
+    let log = environment.finished_raw(["log", "--operations", "--json"]);
+    let log: serde_json::Value = serde_json::from_str(&log).unwrap();
+    let operations = log["operations"].as_array().unwrap();
+    let oldest = operations.iter().rfind(|one| one["verb"] == "checkpoint create").unwrap();
+    environment.forge(BARE).success();
+    environment.forge(["undo", oldest["id"].as_str().unwrap()]).success();
+    let listed = environment.forge(["log", "--operations", "--limit", "1"]).success();
+    assert!(listed.trim_end().ends_with(" undo"), "{listed}");
+}
+
 /// The error only said which number is the last, as if the checkpoint had never been there.
 #[test]
 fn the_number_of_a_pruned_checkpoint_names_the_pruning() {
