@@ -467,6 +467,22 @@ fn a_sync_brings_both_sides_to_the_same() {
     assert_eq!(second.notes("later"), ["a"]);
 }
 
+/// The error did not name the operation to undo, which only the log of another session lists.
+#[test]
+fn a_pull_of_a_session_that_was_pruned_here_names_the_pruning() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    first.forge(["session", "new", "later"]).success();
+    first.forge(["note", "add", "a"]).success();
+    first.forge(["checkpoint", "prune", "--sessions", "0s"]).success();
+    let refused = first.forge(["pull", "--all"]);
+    assert_eq!(refused.code, 4, "{refused}");
+    let named = "the session 'checkout' was pruned here: 'forge undo ";
+    assert!(refused.stderr.contains(named), "{refused}");
+    first.forge(["undo"]).success();
+    insta::assert_snapshot!(first.forge(["pull", "--all"]), @"Nothing to pull from origin: checkout");
+}
+
 /// The first push of an empty session said that there was nothing to push.
 #[test]
 fn the_first_push_of_an_empty_session_is_reported() {

@@ -214,10 +214,12 @@ fn place(
             .contains(&known.removal),
     });
     if let Some((number, here)) = own.next() {
-        if here.removal.is_some() && into.is_none() {
+        if let (Some(SessionRemoval::Pruned(operation)), None) = (here.removal, into) {
             return Err(Error::Conflict(format!(
-                "the session '{}' was pruned here: undo that first",
-                here.info.name
+                "the session '{}' was pruned here: 'forge undo {}' brings it back, in the session \
+                 from which it was pruned",
+                here.info.name,
+                operation.short()
             )));
         }
         if here.next_sequence <= session.from {
