@@ -156,7 +156,7 @@ pub fn print_rewritten(
 ) {
     let how = match reason {
         RewriteReason::Purged => "without what was purged",
-        RewriteReason::Swept => "without what was swept",
+        RewriteReason::Swept => "without what was permanently deleted",
         RewriteReason::Reordered => "in the order that it has on another remote",
     };
     screen.put(Tone::Plain, &format!("{did} "));
