@@ -79,7 +79,8 @@ impl SessionWrite<'_> {
                 && head.effective.micros_since(time) > CLOCK_BEHIND_MICROS
             {
                 done.warnings.push(format!(
-                    "the clock says {time}, but the last revision was made at {}",
+                    "the clock says {time}, but the last revision was made at {}: this one gets that \
+                     time too. Correct the clock that is wrong, here or on another machine",
                     head.effective
                 ));
             }
