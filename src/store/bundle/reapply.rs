@@ -31,6 +31,10 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+/// What a person can do if both sides of a session cannot be joined.
+pub(crate) const KEPT_APART: &str = "'forge export events' here, and 'forge import events' in a new \
+    clone, bring what is here as a session of its own";
+
 /// What changed in work that was not pushed when it was joined to what others pushed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JoinedWork {

@@ -18,7 +18,7 @@ use crate::format::{ExportMark, Record, RecordChange, SessionRemoval};
 use crate::model::{BranchNumber, Operation, SessionMetadata, SessionNumber};
 use crate::store::Store;
 use crate::store::bundle::PackTarget;
-use crate::store::bundle::reapply::{JoinedWork, Reapply, ReapplyError};
+use crate::store::bundle::reapply::{JoinedWork, KEPT_APART, Reapply, ReapplyError};
 use crate::store::bundle::shared_history::SharedHistory;
 use std::collections::BTreeSet;
 
@@ -78,7 +78,8 @@ impl Pull<'_> {
                     return Err(match error {
                         Error::Folded { sequence, .. } => Error::Conflict(format!(
                             "#{sequence} was permanently pruned here before it was pushed, and the \
-                             session was changed on the remote meanwhile: both cannot be joined"
+                             session was changed on the remote meanwhile: both cannot be joined. \
+                             {KEPT_APART}"
                         )),
                         error => error,
                     });

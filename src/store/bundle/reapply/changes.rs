@@ -1,6 +1,6 @@
 //! The changes of one step, with the numbers that they have in the new session.
 
-use super::Reapply;
+use super::{KEPT_APART, Reapply};
 use crate::engine::checkpoint;
 use crate::engine::compare::compare;
 use crate::engine::index::{find_operation_of, fold};
@@ -351,7 +351,7 @@ fn without_tag(name: &str) -> &str {
 
 fn both_read(source: &str) -> Error {
     Error::Conflict(format!(
-        "'{source}' was read further here and on the remote: both cannot be joined"
+        "'{source}' was read further here and on the remote: both cannot be joined. {KEPT_APART}"
     ))
 }
 
