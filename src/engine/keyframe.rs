@@ -1,6 +1,8 @@
 //! Keyframes: full states in the index, from which nearby states are computed. They are derived
 //! data; the applier creates them.
 
+use super::delta_parts;
+use super::index::fold;
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, MIN_REPLAY_COST, cost};
 use super::object_cache::ObjectCache;
@@ -14,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, KeyframeChunk, KeyframeRow, ObjectKind, RecordBytes,
-    RevisionRow, StateChunk, content_id, encode_object, entity_hash, entry_hash, is_boundary,
+    RevisionHeader, RevisionRow, StateChunk, content_id, encode_object, entity_hash, entry_hash,
+    is_boundary,
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
 use std::collections::HashSet;
@@ -52,20 +55,9 @@ impl KeyframeDistance {
         number: SessionNumber,
         at: RevisionRef,
     ) -> Result<Self> {
-        let mut replay = 0;
-        for range in lineage::state_ranges(view, refs, number, at)? {
-            let (from, to) = lineage::row_bounds(number, range);
-            let found = view.scan(key::KEYFRAMES, &from, &to, ScanDirection::Descending, 1)?;
-            let keyframe = found.first().map(|(place, _)| key::last_number(place).unwrap_or(0));
-            let rest = RevisionRange { after: keyframe.unwrap_or(range.after), ..range };
-            let rows =
-                lineage::revisions(view, number, rest, ScanDirection::Descending, usize::MAX)?;
-            replay += rows.iter().map(|(_, row)| cost(row)).sum::<u64>();
-            if keyframe.is_some() {
-                return Ok(Self { replay, keyframed: true });
-            }
-        }
-        Ok(Self { replay, keyframed: false })
+        let (rows, keyframed) = since_keyframe(view, refs, number, at)?;
+        let replay = rows.iter().map(|(_, row)| cost(row)).sum();
+        Ok(Self { replay, keyframed })
     }
 
     /// Advances to the next revision.
@@ -79,6 +71,55 @@ impl KeyframeDistance {
         let read = if self.keyframed { 0 } else { row.state_bytes };
         is_due(self.replay.saturating_sub(read), row.state_bytes)
     }
+}
+
+/// Returns the revisions from which a state is computed, from the last keyframe or from the
+/// beginning, and whether there is a keyframe.
+fn since_keyframe(
+    view: &dyn Snapshot,
+    refs: &StoreRefs,
+    number: SessionNumber,
+    at: RevisionRef,
+) -> Result<(Vec<(RevisionRef, RevisionRow)>, bool)> {
+    let mut replayed = Vec::new();
+    for range in lineage::state_ranges(view, refs, number, at)? {
+        let (from, to) = lineage::row_bounds(number, range);
+        let found = view.scan(key::KEYFRAMES, &from, &to, ScanDirection::Descending, 1)?;
+        let keyframe = found.first().map(|(place, _)| key::last_number(place).unwrap_or(0));
+        let rest = RevisionRange { after: keyframe.unwrap_or(range.after), ..range };
+        let rows = lineage::revisions(view, number, rest, ScanDirection::Descending, usize::MAX)?;
+        let at = |sequence| RevisionRef { branch: range.branch, sequence };
+        replayed.extend(rows.into_iter().map(|(sequence, row)| (at(sequence), row)));
+        if keyframe.is_some() {
+            return Ok((replayed, true));
+        }
+    }
+    Ok((replayed, false))
+}
+
+/// Returns whether the state of a revision cannot be computed yet: changes before it were removed
+/// permanently before they were imported, and the fold that has them is imported later.
+pub(crate) fn lacks_changes(
+    view: &dyn Snapshot,
+    refs: &StoreRefs,
+    number: SessionNumber,
+    at: RevisionRef,
+) -> Result<bool> {
+    for (at, row) in since_keyframe(view, refs, number, at)?.0 {
+        // A fold can have no changes either, and its revision names those from before the fold.
+        if row.parts.is_empty()
+            && were_removed(&lineage::header(&row.header)?)
+            && fold::row(view, number, at)?.is_none()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns whether a revision that has no changes once had some, according to its header.
+pub(crate) fn were_removed(header: &RevisionHeader) -> bool {
+    header.delta != delta_parts::list_id(&[])
 }
 
 /// Writes a keyframe of a revision.

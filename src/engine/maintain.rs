@@ -250,6 +250,9 @@ pub(super) struct KeyframeBuilder {
     /// Chunks of removed keyframes. [`KeyframeBuilder::drop_chunks`] deletes them, unless another
     /// keyframe shares them.
     chunks: BTreeSet<u64>,
+    /// Sessions with revisions whose changes were removed permanently before they were imported. No
+    /// keyframe is made of their later revisions before the end of the pruning that folded them.
+    unfolded: BTreeSet<SessionNumber>,
     /// Objects from which keyframes were made. A keyframe shares most chunks with the one before
     /// it.
     object_cache: ObjectCache,
@@ -257,8 +260,9 @@ pub(super) struct KeyframeBuilder {
 
 impl KeyframeBuilder {
     pub(super) fn new(refs: StoreRefs, max_state_bytes: u64) -> Self {
-        let (distances, chunks) = (BTreeMap::new(), BTreeSet::new());
-        Self { refs, distances, max_state_bytes, chunks, object_cache: ObjectCache::default() }
+        let (distances, chunks, unfolded) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        let object_cache = ObjectCache::default();
+        Self { refs, distances, max_state_bytes, chunks, unfolded, object_cache }
     }
 
     fn record(
@@ -293,8 +297,15 @@ impl KeyframeBuilder {
         index::apply(base, rows, &mut self.refs, placed)?;
         for change in &placed.record.changes {
             match change {
-                RecordChange::Revision { session, header, .. } => {
+                RecordChange::Revision { session, header, delta, .. } => {
                     let header = lineage::header(&header.0)?;
+                    if delta.is_empty() && keyframe::were_removed(&header) {
+                        self.unfolded.insert(*session);
+                    }
+                    if self.unfolded.contains(session) {
+                        self.distances.remove(&(*session, header.branch));
+                        continue;
+                    }
                     let at = RevisionRef { branch: header.branch, sequence: header.sequence };
                     let reset = header.reset.is_some();
                     if header.parents.is_empty() {
@@ -309,6 +320,9 @@ impl KeyframeBuilder {
                     let at = RevisionRef { branch: *branch, sequence: *last };
                     self.keyframe(base, rows, placed.position, *session, at, true)?;
                     self.distances.remove(&(*session, *branch));
+                }
+                RecordChange::Swept { session, .. } => {
+                    self.unfolded.remove(session);
                 }
                 _ => {}
             }
@@ -368,7 +382,9 @@ impl KeyframeBuilder {
             }
             _ => KeyframeDistance::of(&view, &self.refs, session, at)?,
         };
-        let distance = if distance.is_due(&row) {
+        let is_due =
+            distance.is_due(&row) && !keyframe::lacks_changes(&view, &self.refs, session, at)?;
+        let distance = if is_due {
             keyframe::make(base, rows, &self.refs, &self.object_cache, position, (session, at))?
         } else {
             distance

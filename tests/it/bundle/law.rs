@@ -10,11 +10,13 @@ use forge_store::model::{
 use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
     BundleRange, CheckpointFilter, ClaimChange, ExportMark, MergeRequest, NewCheckpoint,
-    NewSession, ResolvedMoment, Session, SourceChunk, Store, WriteContext,
+    NewSession, Options, ResolvedMoment, Session, SourceChunk, Store, VerifyDepth, VerifyOutcome,
+    WriteContext,
 };
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::io::Cursor;
+use std::ops::Range;
 
 pub(crate) fn time(minute: u64) -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000 + minute as i64 * 60_000_000)
@@ -230,6 +232,38 @@ pub(crate) fn same(found: &str, wanted: &str, what: &str) {
     let short = |line: &str| line.chars().take(400).collect::<String>();
     let different = lines.map(|(found, wanted)| (short(found), short(wanted)));
     assert!(found == wanted, "{what}: {different:#?}");
+}
+
+/// Regression: the apply made a full state of a revision whose changes had been permanently removed
+/// before the bundle was written, and failed. So a session could not be imported or pulled any more
+/// after some 120 of its revisions had been removed in this way.
+#[test]
+fn many_permanently_pruned_revisions_are_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::in_memory().unwrap();
+    let begin = WriteContext::asked("begin", time(0));
+    let session = store.create_session(&begin, NewSession::named("s")).unwrap();
+    let revise = |minutes: Range<u64>| {
+        for minute in minutes {
+            let which = u8::try_from(minute % 4).unwrap() + 1;
+            step(&store, &session, minute, (0, which), "");
+        }
+    };
+    revise(1..200);
+    step(&store, &session, 200, (5, 1), "");
+    revise(201..400);
+    step(&store, &session, 400, (12, 0), "");
+    step(&store, &session, 401, (14, 0), "");
+    revise(402..420);
+    let bytes = whole(&store);
+    let path = folder.path().join("store");
+    let copy = Store::create(&path, Options::default()).unwrap();
+    let act = WriteContext::asked("import", time(500));
+    copy.import_bundle(&act, &mut Cursor::new(&bytes), None).unwrap();
+    copy.maintain(0).unwrap();
+    same(&session_contents(&copy), &session_contents(&store), "imported");
+    let verified = Store::verify(&path, VerifyDepth::ReadData, time(501), None).unwrap();
+    assert_eq!(verified.outcome, VerifyOutcome::Clean, "{:?}", verified.findings);
 }
 
 /// Regression: a range that ended between a pruning and its undo could not be imported if earlier
