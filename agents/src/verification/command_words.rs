@@ -19,19 +19,20 @@ pub(super) const FILE_COMMANDS: &[&str] = &[
     "chmod",
 ];
 
-/// The exit codes with which these programs fail.
-pub(super) const KNOWN_CODES: &[(&[&str], &[i64])] = &[
+/// The only exit codes with which these programs fail.
+pub(super) const FAILURE_CODES: &[(&[&str], &[i64])] = &[
     (&["cmake"], &[1]),
     (&["git"], &[1, 128, 129, 141]),
     (&["test", "[", "[["], &[1, 2]),
     (&["pip", "pip3", "uv"], &[1, 2]),
 ];
 
+/// Returns the texts of the words of a command, the program first.
 pub(super) fn words(command: &ShellCommand) -> Vec<&str> {
     command.words.iter().map(|word| word.text.as_str()).collect()
 }
 
-/// Returns the program of a part that is one command.
+/// Returns the program that a part of a command line runs; `None` if the part is not one command.
 pub(super) fn program_of(node: &ShellNode) -> Option<&str> {
     let ShellNode::Command(command) = node else { return None };
     command.words.first().map(|word| word.text.as_str())
@@ -57,10 +58,12 @@ const FIRST_CODES: [&str; 6] = [
     "$LASTEXITCODE",
 ];
 
+/// Whether a word is the exit code of the first program of a pipeline.
 pub(super) fn is_first_code(word: &str) -> bool {
     FIRST_CODES.contains(&word)
 }
 
+/// Whether a word is the value of this variable: `$name` or `${name}`.
 pub(super) fn is_variable(word: Option<&&str>, name: &str) -> bool {
     let braced = |word: &str| word.strip_prefix("${")?.strip_suffix('}').map(str::to_owned);
     word.is_some_and(|word| {
@@ -81,7 +84,7 @@ pub(super) fn last_line_of_echo(text: &str) -> &str {
 }
 
 /// Returns the last line that a `printf` with a fixed text prints.
-pub(super) fn printed_by_printf(command: &ShellCommand) -> Option<String> {
+pub(super) fn last_line_of_printf(command: &ShellCommand) -> Option<String> {
     let [_, format] = command.words.as_slice() else { return None };
     let text = format.text.trim().strip_suffix("\\n")?.trim_end_matches("\\n");
     let last = text.rsplit("\\n").next().unwrap_or_default().trim();
@@ -89,8 +92,9 @@ pub(super) fn printed_by_printf(command: &ShellCommand) -> Option<String> {
     is_plain.then(|| last.to_owned())
 }
 
-/// Returns the text that a `printf` with one value prints, with the name of its variable.
-fn printed_text(format: &ShellWord, value: &ShellWord) -> Option<String> {
+/// Returns the text that a `printf` with one variable prints. The text has the name of the variable
+/// instead of its value.
+fn text_of_printf(format: &ShellWord, value: &ShellWord) -> Option<String> {
     let text = format.text.strip_suffix("\\n")?;
     let mut forms = ["%s", "%d", "%i"].iter().filter_map(|form| text.split_once(form));
     let (before, after) = forms.next()?;
@@ -99,12 +103,12 @@ fn printed_text(format: &ShellWord, value: &ShellWord) -> Option<String> {
     is_one.then(|| format!("{before}{}{after}", value.text))
 }
 
-/// Returns the text that an `echo`, or a `printf` with one value, prints, with the names of its
-/// variables.
+/// Returns the text that an `echo`, or a `printf` with one value, prints. The text has the names of
+/// variables instead of their values.
 fn echoed_text(command: &ShellCommand) -> Option<String> {
     let (program, arguments) = command.words.split_first()?;
     if let ("printf", [format, value]) = (program.text.as_str(), arguments) {
-        return printed_text(format, value);
+        return text_of_printf(format, value);
     }
     if !is_echo(&program.text) {
         return None;
@@ -196,12 +200,13 @@ pub(super) fn shows_other_output(words: &[&str]) -> bool {
     }
 }
 
-/// Returns the items of a list with each command in the place of the test of its exit code: `A; if
-/// [ $? -eq 0 ]; then B; fi` becomes `if A; then B; fi`. So does `A; s=$?; if [ $s -eq 0 ]; then B;
-/// fi` if nothing else uses the variable. `None` if there is no such test, or if the
-/// list sets options. A test of the exit code of another test stays as it is, so the items are not
-/// nested more deeply the more there are.
-pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, bool)>> {
+/// Joins the commands of a list with the tests of their exit codes: `A; if [ $? -eq 0 ]; then B;
+/// fi` becomes `if A; then B; fi`. So does `A; s=$?; if [ $s -eq 0 ]; then B; fi` if nothing else
+/// uses the variable. `None` if there is no such test, or if the list sets options.
+///
+/// A test of the exit code of another test stays as it is. Otherwise each further test would be
+/// nested more deeply.
+pub(super) fn join_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, bool)>> {
     if items.iter().any(|(node, _)| program_of(node) == Some("set")) {
         return None;
     }
@@ -216,10 +221,10 @@ pub(super) fn with_tests(items: &[(ShellNode, bool)]) -> Option<Vec<(ShellNode, 
         let tested = match exit_code_variable(pair.last()) {
             Some((name, of_first)) => {
                 let later = items.get(at + 2..).unwrap_or_default();
-                let tested = with_test_of_variable(later, before, &name);
+                let tested = join_test_of_variable(later, before, &name);
                 tested.filter(|_| !of_first).map(|tested| (tested, 3))
             }
-            None => with_test(test, before, "?").map(|tested| (tested, 2)),
+            None => join_test(test, before, "?").map(|tested| (tested, 2)),
         };
         if let Some((tested, count)) = tested {
             joined.extend_from_slice(items.get(copied..at).unwrap_or_default());
@@ -244,23 +249,23 @@ fn is_read_in_list(item: &(ShellNode, bool)) -> bool {
 /// The maximum number of parts that are searched for a variable.
 const MAX_SEARCHED: usize = 64;
 
-/// Returns the first of these parts with the command in the place of its test of a variable; `None`
-/// if the variable is used elsewhere.
-fn with_test_of_variable(
+/// Joins the command `before` with the test of its exit code in the first of these parts. The
+/// variable `name` holds the exit code; `None` if it is used elsewhere.
+fn join_test_of_variable(
     parts: &[(ShellNode, bool)],
     before: &ShellNode,
     name: &str,
 ) -> Option<ShellNode> {
     let ((test, false), later) = parts.split_first()? else { return None };
-    if later.len() > MAX_SEARCHED || later.iter().any(|(node, _)| uses(node, name)) {
+    if later.len() > MAX_SEARCHED || later.iter().any(|(node, _)| uses_variable(node, name)) {
         return None;
     }
-    with_test(test, before, name).filter(|tested| !uses(tested, name))
+    join_test(test, before, name).filter(|tested| !uses_variable(tested, name))
 }
 
 /// Whether a part of a command line uses a variable.
-fn uses(node: &ShellNode, name: &str) -> bool {
-    let uses = |node: &ShellNode| uses(node, name);
+fn uses_variable(node: &ShellNode, name: &str) -> bool {
+    let uses = |node: &ShellNode| uses_variable(node, name);
     match node {
         ShellNode::Command(command) => {
             let (plain, braced) = (format!("${name}"), format!("${{{name}"));
@@ -281,9 +286,9 @@ fn uses(node: &ShellNode, name: &str) -> bool {
     }
 }
 
-/// Returns a part that begins with a test of an exit code, with the command in the place of the
-/// test. `name` is the variable that holds the exit code.
-fn with_test(node: &ShellNode, before: &ShellNode, name: &str) -> Option<ShellNode> {
+/// Joins the command `before` with the test of its exit code with which a part begins. The variable
+/// `name` holds the exit code.
+fn join_test(node: &ShellNode, before: &ShellNode, name: &str) -> Option<ShellNode> {
     match node {
         ShellNode::Command(command) => {
             let words = words(command);
@@ -306,12 +311,12 @@ fn with_test(node: &ShellNode, before: &ShellNode, name: &str) -> Option<ShellNo
             }
         }
         ShellNode::List(items) => match items.as_slice() {
-            [(only, false)] => with_test(only, before, name),
+            [(only, false)] => join_test(only, before, name),
             _ => None,
         },
         ShellNode::Chain(links) => {
             let ((operator, first), rest) = links.split_first()?;
-            let first = (*operator, with_test(first, before, name)?);
+            let first = (*operator, join_test(first, before, name)?);
             // Programs that show the output of the command in a file are found only in later items.
             let file = match before {
                 ShellNode::Command(command) => command.file.as_str(),
@@ -319,7 +324,7 @@ fn with_test(node: &ShellNode, before: &ShellNode, name: &str) -> Option<ShellNo
                 _ => "",
             };
             let mut shown = Vec::new();
-            rest.iter().for_each(|(_, node)| readers(node, file, &mut shown));
+            rest.iter().for_each(|(_, node)| collect_readers(node, file, &mut shown));
             if !shown.is_empty() {
                 return None;
             }
@@ -327,7 +332,7 @@ fn with_test(node: &ShellNode, before: &ShellNode, name: &str) -> Option<ShellNo
         }
         ShellNode::If { arms, otherwise } => {
             let ((when, then), rest) = arms.split_first()?;
-            let first = (with_test(when, before, name)?, then.clone());
+            let first = (join_test(when, before, name)?, then.clone());
             let arms = std::iter::once(first).chain(rest.iter().cloned()).collect();
             Some(ShellNode::If { arms, otherwise: otherwise.clone() })
         }
@@ -337,8 +342,8 @@ fn with_test(node: &ShellNode, before: &ShellNode, name: &str) -> Option<ShellNo
 
 /// Collects the commands in a part of a command line that show the contents of this file, and the
 /// programs that their output is piped through.
-pub(super) fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter>) {
-    let mut each = |node: &ShellNode| readers(node, file, found);
+pub(super) fn collect_readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter>) {
+    let mut each = |node: &ShellNode| collect_readers(node, file, found);
     match node {
         ShellNode::Command(command) if !command.redirected => {
             let OutputFilter { words } = OutputFilter::from_node(node);
@@ -354,7 +359,7 @@ pub(super) fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter
         ShellNode::Pipe(parts) => {
             let before = found.len();
             let first = parts.first();
-            first.into_iter().for_each(|node| readers(node, file, found));
+            first.into_iter().for_each(|node| collect_readers(node, file, found));
             if found.len() > before {
                 found.extend(parts.iter().skip(1).map(OutputFilter::from_node));
             }

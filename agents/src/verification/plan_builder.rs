@@ -6,8 +6,9 @@ use super::check_plan::{
     PlacedCheck, PrintedExitCode, file_name, foreign_to,
 };
 use super::command_words::{
-    self, FILE_COMMANDS, HARDLY_FAIL, KNOWN_CODES, echoed_line, exit_code_variable, is_echo,
-    is_first_code, is_variable, printed_code, program_of, readers, shows_other_output, words,
+    self, FAILURE_CODES, FILE_COMMANDS, HARDLY_FAIL, collect_readers, echoed_line,
+    exit_code_variable, is_echo, is_first_code, is_variable, printed_code, program_of,
+    shows_other_output, words,
 };
 use super::target;
 use super::visibility::OutputFilter;
@@ -189,7 +190,7 @@ impl CheckPlanBuilder {
 
     fn list(&mut self, items: &[(ShellNode, bool)], context: &mut ShellContext) -> ExitCodeTree {
         // With `set -e` a failure ends the list before its exit code is tested.
-        let joined = (!context.errexit).then(|| command_words::with_tests(items)).flatten();
+        let joined = (!context.errexit).then(|| command_words::join_tests(items)).flatten();
         let items = joined.as_deref().unwrap_or(items);
         let mut done: Vec<CommandListItem> = Vec::new();
         // Whether each item contains checks and runs in the foreground.
@@ -280,7 +281,7 @@ impl CheckPlanBuilder {
         for check in checks {
             let Some(file) = check.file.take() else { continue };
             let mut readers = Vec::new();
-            later.clone().for_each(|node| self::readers(node, &file, &mut readers));
+            later.clone().for_each(|node| collect_readers(node, &file, &mut readers));
             if readers.is_empty() {
                 check.file = Some(file);
             } else {
@@ -383,7 +384,7 @@ impl CheckPlanBuilder {
                 };
             }
             "printf" => {
-                let printed = command_words::printed_by_printf(command);
+                let printed = command_words::last_line_of_printf(command);
                 let printed = printed.filter(|_| context.shows(command) && !context.repeats);
                 self.events.extend(printed.map(OutputEvent::Marker));
                 return ExitCodeTree::Zero;
@@ -405,7 +406,7 @@ impl CheckPlanBuilder {
             }
             _ => {
                 let program = program.rsplit('/').next().unwrap_or_default();
-                let known = KNOWN_CODES.iter().find(|(programs, _)| programs.contains(&program));
+                let known = FAILURE_CODES.iter().find(|(programs, _)| programs.contains(&program));
                 self.others_print |= known.is_none() && !command.redirected && !context.redirected;
                 known.map_or(ExitCodeTree::Any, |(_, codes)| ExitCodeTree::Codes(codes))
             }
