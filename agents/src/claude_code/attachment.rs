@@ -134,8 +134,11 @@ impl PieceBuilder<'_> {
             self.notices(&text, &format!("/attachment/prompt{pointer}"));
         }
         let words = typed_text::find_typed_text(&content, author);
-        let recorded =
-            self.carry.claude.queue.delivers(words.as_ref().map_or(&text, TypedText::text), true);
+        let recorded = self
+            .carry
+            .claude
+            .queue
+            .note_delivery(words.as_ref().map_or(&text, TypedText::text), true);
         if let Some(words) = words.filter(|_| !recorded && !self.is_copy(line)) {
             self.prompt(id, &words, "/attachment/prompt");
         }

@@ -53,7 +53,7 @@ impl PieceBuilder<'_> {
             CallRequest::NewTask { .. }
             | CallRequest::TaskChange { .. }
             | CallRequest::Todos { .. } => {
-                self.tasks(id, &call, answer);
+                self.change_tasks(id, &call, answer);
             }
             CallRequest::Tool { .. } => {
                 self.tool(id, &call, answer);

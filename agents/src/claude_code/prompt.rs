@@ -14,7 +14,7 @@ impl PieceBuilder<'_> {
         self.mode(line, spoken.uuid);
         let results = spoken.content.blocks().iter().any(|block| block.kind.is("tool_result"));
         if results {
-            self.carry.claude.queue.result(self.line.at);
+            self.carry.claude.queue.note_tool_result(self.line.at);
         }
         let author = match line.source_tool_use_id.text() {
             // The line is the text of a skill that the agent called.
@@ -53,7 +53,7 @@ impl PieceBuilder<'_> {
     /// Adds the fact of a prompt with a line of its own, unless the queue has recorded it.
     fn own_prompt(&mut self, id: &str, words: &TypedText<'_>, pointer: &str) {
         let whole = words.slash.then(|| slash_command(words.text()));
-        if !self.carry.claude.queue.delivers(whole.as_deref().unwrap_or(words.text()), false) {
+        if !self.carry.claude.queue.note_delivery(whole.as_deref().unwrap_or(words.text()), false) {
             self.prompt(id, words, pointer);
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The maximum number of remembered texts.
 const MAX_QUEUED_TEXTS: usize = 64;
 
-/// The client's queue, as far as it is known.
+/// The prompts and other texts in the client's queue, as far as the lines that were read show it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct PromptQueue(pub(super) Vec<QueueEntry>);
@@ -72,7 +72,7 @@ impl PromptQueue {
 
     /// Notes that a line with this text as a prompt was read. Returns whether the text is already a
     /// fact. `in_queue` says that a later line may still remove the text from the queue.
-    pub(super) fn delivers(&mut self, text: &str, in_queue: bool) -> bool {
+    pub(super) fn note_delivery(&mut self, text: &str, in_queue: bool) -> bool {
         let text = text_hash(text);
         let Some(index) = self.0.iter().position(|entry| entry.text == text) else { return false };
         let Some(entry) = self.0.get_mut(index) else { return false };
@@ -87,7 +87,7 @@ impl PromptQueue {
 
     /// Notes that a tool's result was written at this time. The texts that were enqueued until then
     /// are due.
-    pub(super) fn result(&mut self, at: Timestamp) {
+    pub(super) fn note_tool_result(&mut self, at: Timestamp) {
         self.0.iter_mut().filter(|entry| entry.at <= at).for_each(|entry| entry.due = true);
     }
 
@@ -103,7 +103,7 @@ impl PromptQueue {
 
     /// Returns the index of the entry that an operation without a text removes: the first delivered
     /// entry, or else the first waiting text that a person typed, or else the first waiting text.
-    pub(super) fn first(&self) -> Option<usize> {
+    pub(super) fn next_to_remove(&self) -> Option<usize> {
         let find = |wanted: fn(&QueueEntry) -> bool| self.0.iter().position(wanted);
         find(|entry| entry.state == QueueEntryState::Delivered)
             .or_else(|| find(|entry| entry.prompt.is_some() && entry.waits()))
@@ -112,16 +112,18 @@ impl PromptQueue {
 }
 
 impl QueueEntry {
+    /// Returns whether no line has removed the text from the queue yet.
     pub(super) fn is_in_queue(&self) -> bool {
         !matches!(self.state, QueueEntryState::Leaving | QueueEntryState::Handed)
     }
 
+    /// Returns whether the text is in the queue and no line of its own was read yet.
     pub(super) fn waits(&self) -> bool {
         matches!(self.state, QueueEntryState::Waiting | QueueEntryState::Recorded)
     }
 
     /// Returns whether the text is a command of the client, which waits for the end of the turn.
-    pub(super) fn is_slash(&self) -> bool {
+    pub(super) fn is_client_command(&self) -> bool {
         self.prompt.as_ref().is_some_and(|prompt| prompt.contains_key("tags"))
     }
 }

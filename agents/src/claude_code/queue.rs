@@ -30,7 +30,8 @@ impl PieceBuilder<'_> {
         let queue = queue(self.carry);
         match operation {
             "remove" => {
-                let index = if text.is_some() { queue.index_of(text) } else { queue.first() };
+                let index =
+                    if text.is_some() { queue.index_of(text) } else { queue.next_to_remove() };
                 let Some(entry) = index.and_then(|index| queue.0.get_mut(index)) else { return };
                 let (before, is_typed) = (entry.state, entry.prompt.is_some());
                 let delivered = reason.is_none_or(|reason| DELIVERED.contains(&reason));
@@ -49,7 +50,8 @@ impl PieceBuilder<'_> {
                 }
             }
             "dequeue" => {
-                let index = if text.is_some() { queue.index_of(text) } else { queue.first() };
+                let index =
+                    if text.is_some() { queue.index_of(text) } else { queue.next_to_remove() };
                 let Some(index) = index else { return };
                 match queue.0.get_mut(index) {
                     Some(entry) if entry.state == QueueEntryState::Recorded => {
@@ -85,7 +87,7 @@ impl PieceBuilder<'_> {
         let mut new: Vec<QueueEntry> = handed.cloned().collect();
         queue.0.retain(QueueEntry::is_in_queue);
         let due = |entry: &&mut QueueEntry| entry.due && entry.state == QueueEntryState::Waiting;
-        for entry in queue.0.iter_mut().filter(due).filter(|entry| !entry.is_slash()) {
+        for entry in queue.0.iter_mut().filter(due).filter(|entry| !entry.is_client_command()) {
             entry.state = QueueEntryState::Recorded;
             new.push(entry.clone());
         }

@@ -38,8 +38,8 @@ struct ClaudeTodo<'a> {
     priority: LenientText<'a>,
 }
 
-/// Returns the change of the task list that a call requests, if it requests one. `at` leads to the
-/// block of the call.
+/// Returns the change of the task list that a call requests, if it requests one. `at` is the JSON
+/// pointer to the block of the call.
 pub(crate) fn task_request(
     context: &LineContext,
     tool: &str,
@@ -83,7 +83,12 @@ pub(crate) fn task_request(
 impl PieceBuilder<'_> {
     /// Applies the change that a call requested to the task list. A call whose result is an error
     /// is recorded as the use of a tool.
-    pub(crate) fn tasks(&mut self, id: &str, call: &OpenCall, answer: &ClaudeCallResult<'_>) {
+    pub(crate) fn change_tasks(
+        &mut self,
+        id: &str,
+        call: &OpenCall,
+        answer: &ClaudeCallResult<'_>,
+    ) {
         if answer.error {
             self.tool(id, call, answer);
             return;
@@ -91,11 +96,12 @@ impl PieceBuilder<'_> {
         match &call.request {
             CallRequest::NewTask { fields } => {
                 let LenientId(created) = field(field(answer.recorded(), "task"), "id");
-                let shown_id = answer.shown_to_agent.as_ref().and_then(|(text, _)| number(text));
+                let shown_id =
+                    answer.shown_to_agent.as_ref().and_then(|(text, _)| task_number(text));
                 let Some(id) = created.or(shown_id) else { return };
                 let mut task = fields.clone();
                 task.insert("status".to_owned(), "pending".into());
-                self.task(&id, task);
+                self.push_task(&id, task);
             }
             CallRequest::TaskChange { id, fields } => {
                 let LenientBool(success) = field(answer.recorded(), "success");
@@ -109,18 +115,19 @@ impl PieceBuilder<'_> {
                 }
                 let mut task = self.carry.tasks.get(id).cloned().unwrap_or_default();
                 task.extend(fields.iter().map(|(name, value)| (name.clone(), value.clone())));
-                self.task(id, task);
+                self.push_task(id, task);
             }
             CallRequest::Todos { items }
                 if !matches!(answer.tool_use_result, ToolUseResult::Text(_)) =>
             {
-                self.todos(items);
+                self.push_todos(items);
             }
             _ => {}
         }
     }
 
-    fn task(&mut self, id: &str, task: FieldMap) {
+    /// Adds a version of a task, unless it is the same as the last one.
+    fn push_task(&mut self, id: &str, task: FieldMap) {
         if self.carry.tasks.get(id) == Some(&task) {
             return;
         }
@@ -128,9 +135,9 @@ impl PieceBuilder<'_> {
         self.carry.tasks.insert(id.to_owned(), task);
     }
 
-    /// Compares the list with the last one. A to-do that is new or has another status becomes a
-    /// version. An unfinished to-do that is missing becomes dropped.
-    pub(crate) fn todos(&mut self, items: &BTreeMap<String, FieldMap>) {
+    /// Adds a version of each to-do that is new or has another status than in the last list. An
+    /// unfinished to-do that is missing gets the status `dropped`.
+    pub(crate) fn push_todos(&mut self, items: &BTreeMap<String, FieldMap>) {
         let agent = self.line.agent.clone().unwrap_or_default();
         let before = self.carry.todos.insert(agent, items.clone()).unwrap_or_default();
         let status = |task: &FieldMap| task.get("status").cloned();
@@ -159,7 +166,7 @@ impl PieceBuilder<'_> {
 }
 
 /// Returns the number in a text such as "Task #3 created".
-fn number(text: &str) -> Option<String> {
+fn task_number(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('#')?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     (!digits.is_empty()).then_some(digits)

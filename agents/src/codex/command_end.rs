@@ -59,7 +59,7 @@ pub(super) fn call_returned(work: &mut PieceBuilder<'_>, id: &str, raw: Option<&
                 tool::edit_not_made(work, id, &first.path, outcome, reason.into());
             }
         }
-        CallRequest::Todos { items } if is_accepted(&answer) => work.todos(items),
+        CallRequest::Todos { items } if is_accepted(&answer) => work.push_todos(items),
         _ => {}
     }
 }

@@ -225,7 +225,7 @@ fn write_todos(work: &mut PieceBuilder<'_>, list: &RawValue, base: &str) {
         Some((text_hash(text), fields([("subject", subject), ("status", status.into())])))
     });
     let items = items.collect();
-    work.todos(&items);
+    work.push_todos(&items);
 }
 
 fn command(

@@ -340,7 +340,7 @@ impl OpenHandsReader {
             OpenHandsRequest::Tasks => {
                 let moment = self.moment.clone();
                 if let Some(tasks) = answer.tasks {
-                    self.run.at(&moment, |work| work.todos(&tasks));
+                    self.run.at(&moment, |work| work.push_todos(&tasks));
                 }
             }
         }
