@@ -29,23 +29,23 @@ impl SessionReader {
     }
 
     /// Resolves a moment; `None` is the head.
-    pub fn point(
+    pub fn moment(
         &self,
         context: &Context,
         at: Option<&MomentArg>,
     ) -> Result<ResolvedMoment, CommandError> {
-        workspace::point_or_head(context, &self.session, at)
+        workspace::moment_or_head(context, &self.session, at)
     }
 
     /// Returns the head of a branch.
     pub fn head_of(&self, context: &Context, branch: &str) -> Result<ResolvedMoment, CommandError> {
         let moment = format!("branch:{branch}").parse().map_err(CommandError::invalid)?;
-        workspace::point(context, &self.session, &moment)
+        workspace::resolved_moment(context, &self.session, &moment)
     }
 
     /// Returns the time of a moment; the greatest time for the head.
     pub fn time(&self, context: &Context, at: &MomentArg) -> Result<Timestamp, CommandError> {
-        self.time_of(context, &workspace::moment(context, &self.session, at)?)
+        self.time_of(context, &workspace::parsed_moment(context, &self.session, at)?)
     }
 
     fn time_of(
@@ -94,7 +94,7 @@ impl SessionReader {
         let Some(at) = at else { return Ok((begin, self.session.head()?)) };
         let hinted = |error| workspace::hint_checkpoint(&self.session, at, error);
         // It is parsed once, because that may print a note.
-        let moment = workspace::moment(context, &self.session, at).map_err(hinted)?;
+        let moment = workspace::parsed_moment(context, &self.session, at).map_err(hinted)?;
         let end = self.time_of(context, &moment).map_err(hinted)?;
         check_order(since.zip(begin), Some((at, end)))?;
         let point = workspace::resolve_here(context, &self.session, &moment).map_err(hinted)?;
@@ -217,7 +217,7 @@ fn find_at(
         Err(error) if error.kind() == CommandErrorKind::NotFound => error,
         found => return found,
     };
-    if state.point().time().is_none() {
+    if state.moment().time().is_none() {
         return Err(error);
     }
     let session = state.session();

@@ -230,7 +230,7 @@ pub fn past_time(
         }
         return Ok(time.time);
     }
-    let moment = workspace::moment(context, session, given)?;
+    let moment = workspace::parsed_moment(context, session, given)?;
     if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
         return Ok(time.time);
     }

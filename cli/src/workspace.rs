@@ -371,20 +371,20 @@ pub fn write_context(context: &Context, verb: &str) -> WriteContext {
 }
 
 /// Resolves a moment; `None` means the head.
-pub fn point_or_head(
+pub fn moment_or_head(
     context: &Context,
     session: &Session,
     moment: Option<&MomentArg>,
 ) -> Result<ResolvedMoment, CommandError> {
     match moment {
-        Some(moment) => point(context, session, moment),
+        Some(moment) => resolved_moment(context, session, moment),
         None => Ok(session.head()?),
     }
 }
 
 /// Parses a moment in this session: a number that is no tag, branch or id prefix here can be a
 /// time. A note about an ambiguous local time is printed to stderr.
-pub fn moment(
+pub fn parsed_moment(
     context: &Context,
     session: &Session,
     moment: &MomentArg,
@@ -398,13 +398,13 @@ pub fn moment(
     Ok(moment)
 }
 
-/// Resolves a moment to a point. A note about an ambiguous local time is printed to stderr.
-pub fn point(
+/// Resolves a moment in this session. A note about an ambiguous local time is printed to stderr.
+pub fn resolved_moment(
     context: &Context,
     session: &Session,
     moment: &MomentArg,
 ) -> Result<ResolvedMoment, CommandError> {
-    let found = self::moment(context, session, moment);
+    let found = parsed_moment(context, session, moment);
     let resolved = found.and_then(|found| resolve_here(context, session, &found));
     resolved.map_err(|error| hint_checkpoint(session, moment, error))
 }

@@ -328,7 +328,7 @@ impl NativeProgram {
                         let point = session.at(&name, context.now)?;
                         match point.named_checkpoint() {
                             Some(checkpoint) => CheckpointReference::from_checkpoint(checkpoint),
-                            None => CheckpointReference::from_point(&point),
+                            None => CheckpointReference::from_moment(&point),
                         }
                     }
                 };

@@ -151,7 +151,7 @@ pub enum RecoveryStep {
 /// recorder.checkpoint(&act, "no idea left", &[])?;
 ///
 /// let query = TemporalQuery { tag_filter: Some("start".to_owned()), ..Default::default() };
-/// let point = recorder.query(&query)?.point().clone();
+/// let point = recorder.query(&query)?.moment().clone();
 /// let report = recorder.restore(&act, &point)?;
 /// assert_eq!((report.restored_to, report.message.as_str()), (Some(first.id), "one idea"));
 /// assert_eq!(board.0.lock().unwrap().len(), 1);

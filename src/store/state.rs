@@ -205,9 +205,9 @@ pub struct StateComparison {
 }
 
 impl StateAt {
-    /// Returns the point of this state.
+    /// Returns the moment of this state.
     #[must_use]
-    pub const fn point(&self) -> &ResolvedMoment {
+    pub const fn moment(&self) -> &ResolvedMoment {
         &self.point
     }
 

@@ -128,7 +128,7 @@ proptest! {
             let (checkpoint, all) = place.get(&made);
             let query =
                 TemporalQuery { checkpoint_id: Some(checkpoint.id), ..Default::default() };
-            let point = recorder.query(&query).unwrap().point().clone();
+            let point = recorder.query(&query).unwrap().moment().clone();
             recorder.restore(&act(seconds), &point).unwrap();
             let mut systems = ideas.holds();
             systems.extend(rest.holds());

@@ -120,13 +120,15 @@ impl StoreWorker {
             }
             WorkerRequest::State { target, since, mark, tab } => {
                 let session = self.session()?;
-                let (since, to) =
-                    (since.map(|since| point(session, since)), point(session, target)?);
+                let (since, to) = (
+                    since.map(|since| resolved_moment(session, since)),
+                    resolved_moment(session, target)?,
+                );
                 // The moment selected before may no longer exist; then no item is marked as
                 // changed.
                 let since = since.and_then(Result::ok);
                 let mut view = state::view(session, target, &to, since.as_ref(), tab)?;
-                if let Some(mark) = mark.and_then(|mark| point(session, mark).ok()) {
+                if let Some(mark) = mark.and_then(|mark| resolved_moment(session, mark).ok()) {
                     view.since_mark = mark_line::since_mark(session, &mark, &to)?;
                 }
                 Ok(WorkerAnswer::State(Box::new(view)))
@@ -151,7 +153,7 @@ impl StoreWorker {
             }
             WorkerRequest::Brief { session, target } => {
                 let session = self.store.session(&session)?;
-                let brief = Box::new(story::brief(&session, &point(&session, target)?)?);
+                let brief = Box::new(story::brief(&session, &resolved_moment(&session, target)?)?);
                 Ok(WorkerAnswer::Brief { target, brief })
             }
             WorkerRequest::Strip(period_count) => {
@@ -184,16 +186,16 @@ impl StoreWorker {
         match of {
             SheetOf::Row(row) => detail::row(session, &row, self.zone),
             SheetOf::Entity { target, key } => {
-                detail::entity(session, &point(session, target)?, target, &key, self.zone)
+                detail::entity(session, &resolved_moment(session, target)?, target, &key, self.zone)
             }
             SheetOf::Difference { from, to } => {
                 Ok(difference::sheet(session, from, to, false, self.zone)?.0)
             }
             SheetOf::Why { target, key } => {
-                why::why(session, &point(session, target)?, target, &key)
+                why::why(session, &resolved_moment(session, target)?, target, &key)
             }
             SheetOf::EvidenceSources { target, hypothesis } => {
-                let point = point(session, target)?;
+                let point = resolved_moment(session, target)?;
                 why::sources(session, &point, target, &hypothesis, self.zone)
             }
         }
@@ -360,7 +362,7 @@ fn just_after(place: HistoryPosition) -> HistoryPosition {
     HistoryPosition { rank, ..place }
 }
 
-fn point(session: &Session, target: MomentTarget) -> Result<ResolvedMoment> {
+fn resolved_moment(session: &Session, target: MomentTarget) -> Result<ResolvedMoment> {
     match target {
         MomentTarget::Head => session.head(),
         MomentTarget::Sequence(sequence) => session.at_sequence(sequence),

@@ -39,7 +39,7 @@ impl Verb for BlameArgs {
     type Report = BlameReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = reading.point(context, self.of.at.as_ref())?;
+        let point = reading.moment(context, self.of.at.as_ref())?;
         let state = reading.state(&point, false)?;
         let known = find_entity_of_any_kind(&state, &self.of.entity)?;
         let fields = match &known {
@@ -107,7 +107,7 @@ impl Verb for WhyArgs {
     type Report = WhyReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = reading.point(context, self.of.at.as_ref())?;
+        let point = reading.moment(context, self.of.at.as_ref())?;
         let state = reading.state(&point, false)?;
         let known = find_entity_of_any_kind(&state, &self.of.entity)?;
         super::why::why(reading, &state, &known)

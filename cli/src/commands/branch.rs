@@ -98,7 +98,10 @@ impl Verb for BranchCreateArgs {
     type Report = BranchReport;
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let from = self.from.as_ref().map(|from| workspace::point(context, &writing.session, from));
+        let from = self
+            .from
+            .as_ref()
+            .map(|from| workspace::resolved_moment(context, &writing.session, from));
         let from = from.transpose()?;
         let hypothesis = self.hypothesis.as_ref();
         let hypothesis = hypothesis.map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;

@@ -35,7 +35,7 @@ impl Verb for BriefArgs {
         }
         let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
         let reading = SessionReader { store: store.clone(), session };
-        let point = reading.point(context, self.at.as_ref())?;
+        let point = reading.moment(context, self.at.as_ref())?;
         let state = reading.state(&point, false)?;
         let screen = super::checkpoint_query::brief_screen(&reading, &state, &state.facts()?)?;
         Ok(BriefReport::new(screen, budget))

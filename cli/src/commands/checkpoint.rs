@@ -251,7 +251,7 @@ impl Verb for CheckpointCreateArgs {
         let mut new = NewCheckpoint::manual(message).tags(self.tags.iter().map(NameArg::as_str));
         let mut write = writing.write();
         if let Some(at) = self.at.as_ref() {
-            let point = workspace::point(context, &writing.session, at)?;
+            let point = workspace::resolved_moment(context, &writing.session, at)?;
             new.at = point.time();
             write = write.after(&point);
         }
@@ -268,7 +268,7 @@ impl Verb for CheckpointTagArgs {
     type Report = CheckpointTagReport;
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let point = workspace::point(context, &writing.session, &self.which)?;
+        let point = workspace::resolved_moment(context, &writing.session, &self.which)?;
         let Some(named) = point.named_checkpoint() else {
             let which = self.which.as_str();
             return Err(CommandError::invalid(format!(

@@ -114,7 +114,7 @@ impl Verb for CheckpointShowArgs {
     type Report = StateReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = workspace::point(context, &reading.session, &self.which)?;
+        let point = workspace::resolved_moment(context, &reading.session, &self.which)?;
         state(reading, &point, &self.state, context)
     }
 }
@@ -125,7 +125,7 @@ impl<const TOP: bool> Verb for CheckpointAtArgs<TOP> {
     type Report = StateReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = workspace::point(context, &reading.session, &self.moment)?;
+        let point = workspace::resolved_moment(context, &reading.session, &self.moment)?;
         state(reading, &point, &self.state, context)
     }
 }
@@ -189,7 +189,7 @@ fn next_commands(
     state: &StateAt,
     forge: &str,
 ) -> Result<Vec<(String, &'static str)>, CommandError> {
-    let named = match (state.point().named_checkpoint(), state.point().time()) {
+    let named = match (state.moment().named_checkpoint(), state.moment().time()) {
         (Some(checkpoint), _) => format!("'#{}'", checkpoint.sequence),
         (None, Some(time)) => match state.revision()?.filter(|revision| revision.time == time) {
             Some(revision) => format!("'#{}'", revision.sequence),
@@ -246,7 +246,7 @@ impl<const TOP: bool> CheckpointDiffArgs<TOP> {
         session: &Session,
         context: &Context,
     ) -> Result<(ResolvedMoment, ResolvedMoment), CommandError> {
-        let point = |moment: &MomentArg| workspace::point(context, session, moment);
+        let point = |moment: &MomentArg| workspace::resolved_moment(context, session, moment);
         let Some(from) = &self.from else {
             return Ok((last_made_checkpoint(context, session)?, point(&self.to)?));
         };
@@ -270,7 +270,7 @@ fn last_made_checkpoint(
         Some(checkpoint) => Ok(session.at_checkpoint(checkpoint)?),
         None => {
             let start = "start".parse().map_err(CommandError::invalid)?;
-            workspace::point(context, session, &start)
+            workspace::resolved_moment(context, session, &start)
         }
     }
 }
@@ -287,7 +287,7 @@ impl<const TOP: bool> Verb for CheckpointRestoreArgs<TOP> {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
-        let point = workspace::point(context, &session, &self.which)?;
+        let point = workspace::resolved_moment(context, &session, &self.which)?;
         let head = session.head()?;
         let found = session.compare(&head, &point)?;
         let facts = found.changes.iter().filter(|change| !change.kind.is_claim());

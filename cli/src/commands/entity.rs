@@ -53,7 +53,7 @@ pub fn list_claims<K: ListedKind>(
     passes: impl Fn(&Value) -> bool,
 ) -> Result<EntityListReport, CommandError> {
     let point = match &args.branch {
-        None => reading.point(context, args.at.as_ref())?,
+        None => reading.moment(context, args.at.as_ref())?,
         Some(name) => reading.head_of(context, name.as_str())?,
     };
     let state = reading.state(&point, false)?;
@@ -98,7 +98,7 @@ pub fn list_facts<K: ListedKind>(
     context: &Context,
     passes: impl Fn(&Value) -> bool,
 ) -> Result<EntityListReport, CommandError> {
-    let point = reading.point(context, args.at.as_ref())?;
+    let point = reading.moment(context, args.at.as_ref())?;
     let range = reading.time_range(context, args.since.as_ref(), args.until.as_ref())?;
     let state = reading.state(&point, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
@@ -161,7 +161,7 @@ impl<K: ListedKind> Verb for EntityShowArgs<K> {
     type Report = EntityShowReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = reading.point(context, self.at.as_ref())?;
+        let point = reading.moment(context, self.at.as_ref())?;
         let state = reading.state(&point, false)?;
         let known = find_entity(&state, K::KIND, &self.id)?;
         show_entity(reading, &state, known, self.full, context)

@@ -144,7 +144,7 @@ impl Verb for ProgramCheckpointArgs {
             let reference = match session {
                 None => CheckpointReference::from_name(checkpoint.as_str()),
                 Some(session) => {
-                    let point = workspace::point(context, &session, checkpoint)?;
+                    let point = workspace::resolved_moment(context, &session, checkpoint)?;
                     let point = match context.moment(checkpoint)? {
                         MomentExpression { base: MomentBase::Head, back: 0 }
                             if point.named_checkpoint().is_none() =>
@@ -153,7 +153,7 @@ impl Verb for ProgramCheckpointArgs {
                         }
                         _ => point,
                     };
-                    CheckpointReference::from_point(&point)
+                    CheckpointReference::from_moment(&point)
                 }
             };
             if agents.insert(agent.as_str().to_owned(), reference).is_some() {
@@ -181,8 +181,11 @@ impl Verb for ProgramShowArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let program = open_program(&opened.store, self.program.as_str())?;
-        let shown =
-            program.at(&workspace::point_or_head(context, program.session(), self.at.as_ref())?)?;
+        let shown = program.at(&workspace::moment_or_head(
+            context,
+            program.session(),
+            self.at.as_ref(),
+        )?)?;
         Ok(ProgramShowReport::new(self.program.as_str(), shown))
     }
 }
@@ -195,7 +198,7 @@ impl Verb for ProgramResumeArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let program = open_program(&opened.store, self.of.program.as_str())?;
         let resume = program.resume(
-            &workspace::point_or_head(context, program.session(), self.of.at.as_ref())?,
+            &workspace::moment_or_head(context, program.session(), self.of.at.as_ref())?,
             self.exact,
         )?;
         Ok(ProgramResumeReport::new(self.of.program.as_str(), self.exact, resume))

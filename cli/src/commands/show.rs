@@ -38,7 +38,7 @@ impl Verb for ShowArgs {
             let moment = self.moment(reading, context)?;
             return state_report(reading, &moment, self.full, context).map(EitherReport::Second);
         }
-        let point = reading.point(context, self.at.as_ref())?;
+        let point = reading.moment(context, self.at.as_ref())?;
         let state = reading.state(&point, false)?;
         let name: EntityArg = self.what.parse().map_err(CommandError::invalid)?;
         let unknown = match find_entity_of_any_kind(&state, &name) {
@@ -61,7 +61,7 @@ impl ShowArgs {
         context: &Context,
     ) -> Result<ResolvedMoment, CommandError> {
         let moment: MomentArg = self.what.parse().map_err(CommandError::invalid)?;
-        workspace::point(context, &reading.session, &moment)
+        workspace::resolved_moment(context, &reading.session, &moment)
     }
 }
 

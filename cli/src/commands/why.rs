@@ -32,7 +32,7 @@ pub fn why(
     let mut texts = reading.texts(TextLength::Preview);
     let mut history = Vec::new();
     if let KnownEntity::Claim(key, _) = known {
-        for entry in reading.session.history(state.point(), key)? {
+        for entry in reading.session.history(state.moment(), key)? {
             history.push(RevisionLine::new(entry.revision, describe(&[entry.change])));
         }
     }

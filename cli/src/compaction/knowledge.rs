@@ -94,7 +94,7 @@ impl SessionKnowledge {
                 blocking.push(id);
             }
         }
-        let point = state.point();
+        let point = state.moment();
         let session = state.session();
         let commits = session.checkpoints(&forge_store::store::CheckpointFilter {
             tag: Some("commit".to_owned()),

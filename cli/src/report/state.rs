@@ -71,7 +71,7 @@ pub struct FoldedJson {
 impl FoldedJson {
     /// Returns the fold between a state's revision and its moment, if there is one.
     pub fn between(state: &StateAt) -> Result<Option<Self>, CommandError> {
-        let found = state.session().folded_at(state.point())?;
+        let found = state.session().folded_at(state.moment())?;
         Ok(found.map(|found| Self { revisions: found.count, into: found.into }))
     }
 

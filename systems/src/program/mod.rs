@@ -266,9 +266,9 @@ impl CheckpointReference {
         Self { checkpoint: checkpoint.into(), sequence: None, id: None }
     }
 
-    /// Creates a reference to a point in the agent's session.
+    /// Creates a reference to a moment in the agent's session.
     #[must_use]
-    pub fn from_point(point: &ResolvedMoment) -> Self {
+    pub fn from_moment(point: &ResolvedMoment) -> Self {
         match point.named_checkpoint() {
             Some(checkpoint) => Self::from_checkpoint(checkpoint),
             None => {

@@ -58,7 +58,7 @@ impl Play {
             tag_filter: Some(checkpoint.to_owned()),
             ..Default::default()
         };
-        CheckpointReference::from_point(&session.query(&query).unwrap())
+        CheckpointReference::from_moment(&session.query(&query).unwrap())
     }
 
     /// The program's next checkpoint.

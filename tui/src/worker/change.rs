@@ -1,6 +1,6 @@
 //! Makes the writes that a person requests.
 
-use super::point;
+use super::resolved_moment;
 use super::row::entity_title;
 use crate::answer::{TextSheet, WorkerAnswer};
 use crate::app::DisplayZone;
@@ -27,7 +27,7 @@ pub(super) fn run(
             let mut new = NewCheckpoint::manual(message.clone());
             let mut write = session.write(&act);
             if *target != MomentTarget::Head {
-                let point = point(session, *target)?;
+                let point = resolved_moment(session, *target)?;
                 new.at = point.time();
                 write = write.after(&point);
             }
@@ -49,14 +49,14 @@ pub(super) fn run(
         }
         WriteRequest::Branch { name, target } => {
             let act = WriteContext::asked("branch create", now);
-            let from = point(session, *target)?;
+            let from = resolved_moment(session, *target)?;
             session.create_branch(&act, name, Some(&from), BranchMetadata::default())?;
             let at = zone.moment(*target);
             format!("made branch {name} at {at}; 'forge branch switch {name}' goes there")
         }
         WriteRequest::Restore { target } => {
             let act = WriteContext::asked("checkpoint restore", now);
-            let done = session.restore(&act, &point(session, *target)?)?;
+            let done = session.restore(&act, &resolved_moment(session, *target)?)?;
             let at = zone.moment(*target);
             match done.revision {
                 Some((sequence, _)) => {

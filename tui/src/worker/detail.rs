@@ -1,7 +1,7 @@
 //! The details of one entity or one moment.
 
 use super::claim;
-use super::point;
+use super::resolved_moment;
 use super::row::{entity_title, side, trigger_word};
 use crate::answer::{RowSign, SheetLine, SheetSection, TextSheet, TimelineRow, text_of};
 use crate::app::DisplayZone;
@@ -29,7 +29,7 @@ pub(super) fn row(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Re
     if !story.hidden.is_empty() {
         return Ok(folded(row, story, zone));
     }
-    let found = point(session, row.target)?;
+    let found = resolved_moment(session, row.target)?;
     let mut sheets: Vec<TextSheet> = Vec::new();
     for key in story.entities().take(MAX_ENTITIES) {
         // The details of a hypothesis include the evidence that moved its confidence.

@@ -1,6 +1,6 @@
 //! Compares two moments: changes grouped by kind, with line diffs of texts.
 
-use super::point;
+use super::resolved_moment;
 use super::row::{entity_title, side};
 use crate::answer::{SheetLine, SheetSection, TextSheet, field_text};
 use crate::app::DisplayZone;
@@ -30,7 +30,7 @@ pub(super) fn sheet(
     zone: DisplayZone,
 ) -> Result<(TextSheet, bool)> {
     let (mut from, mut to) = (from, to);
-    let (mut earlier, mut later) = (point(session, from)?, point(session, to)?);
+    let (mut earlier, mut later) = (resolved_moment(session, from)?, resolved_moment(session, to)?);
     // A difference is read from the earlier moment to the later one, wherever the mark is.
     if !preview && order(&earlier) > order(&later) {
         std::mem::swap(&mut from, &mut to);

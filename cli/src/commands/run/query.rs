@@ -138,7 +138,7 @@ impl Verb for RunOutputArgs {
         let RunStepArgs { item, step } = &self.step;
         let one = || -> Result<_, CommandError> {
             let run = run_with_item(opened, item)?;
-            let point = workspace::point_or_head(context, run.session(), self.at.as_ref())?;
+            let point = workspace::moment_or_head(context, run.session(), self.at.as_ref())?;
             let output = run.output_at(&point, item.item.as_str(), step.as_str())?;
             Ok((run.key().to_owned(), output))
         };
@@ -245,7 +245,7 @@ impl Verb for RunShowArgs {
             return Ok(EitherReport::Second(RunShowReport { input, run: summary.into(), steps }));
         };
         let run = find_run(store, self.run.as_ref(), item)?;
-        let point = workspace::point_or_head(context, run.session(), self.at.as_ref())?;
+        let point = workspace::moment_or_head(context, run.session(), self.at.as_ref())?;
         let loaded = run.load_at(&point, item.as_str())?;
         let (item, outputs) = (ItemJson::from(loaded.item), loaded.outputs);
         Ok(EitherReport::First(RunItemReport { run: run.key().to_owned(), item, outputs }))
@@ -336,7 +336,7 @@ impl Verb for RunResumeArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let run = named_run(&opened.store, &self.run)?;
         let resume =
-            run.resume_at(&workspace::point_or_head(context, run.session(), self.at.as_ref())?)?;
+            run.resume_at(&workspace::moment_or_head(context, run.session(), self.at.as_ref())?)?;
         Ok(RunResumeReport::new(run.key(), resume, self.active))
     }
 }

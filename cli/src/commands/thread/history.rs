@@ -156,7 +156,7 @@ impl Verb for ThreadShowArgs {
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let thread = open(context, &self.thread)?;
-        let point = workspace::point_or_head(context, thread.session(), self.at.as_ref())?;
+        let point = workspace::moment_or_head(context, thread.session(), self.at.as_ref())?;
         let status = thread.status(&point)?;
         let messages = if self.sanitized {
             thread.sanitized(&point, &SanitizeOptions::default())?.messages

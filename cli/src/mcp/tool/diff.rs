@@ -116,9 +116,11 @@ impl McpTool for DiffArguments {
         let reading = request.reading()?;
         let session = &reading.session;
         let from: MomentArg = parse_argument("from", &self.from)?;
-        let from = workspace::point(&request.context, session, &from)?;
+        let from = workspace::resolved_moment(&request.context, session, &from)?;
         let to = match &self.to {
-            Some(to) => workspace::point(&request.context, session, &parse_argument("to", to)?)?,
+            Some(to) => {
+                workspace::resolved_moment(&request.context, session, &parse_argument("to", to)?)?
+            }
             None => session.head()?,
         };
         let found = session.compare(&from, &to)?;
@@ -142,8 +144,8 @@ impl McpTool for DiffArguments {
         let uri = resource::diff(&name, &self.from, to_name);
         let found = DiffAnswer {
             place: AnswerPlace { session: name, chosen_by: request.chosen_by },
-            from: StateMoment::from_point(session, &from)?,
-            to: StateMoment::from_point(session, &to)?,
+            from: StateMoment::from_moment(session, &from)?,
+            to: StateMoment::from_moment(session, &to)?,
             seconds: found.time_delta_micros.map(crate::report::moment::seconds),
             summary: sentence,
             count,

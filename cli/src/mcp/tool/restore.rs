@@ -99,7 +99,7 @@ impl McpTool for RestoreArguments {
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<RestoreAnswer>, CommandError> {
         let which: MomentArg = parse_argument("moment", &self.moment)?;
         let reading = request.reading()?;
-        let point = workspace::point(&request.context, &reading.session, &which)?;
+        let point = workspace::resolved_moment(&request.context, &reading.session, &which)?;
         let token = token(&reading.session, &point)?;
         drop(reading);
         let consent = consent(self, &request.client, &token);

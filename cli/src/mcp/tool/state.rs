@@ -63,7 +63,7 @@ pub(in crate::mcp) struct StateMoment {
 }
 
 impl StateMoment {
-    pub(in crate::mcp) fn from_point(
+    pub(in crate::mcp) fn from_moment(
         session: &Session,
         point: &ResolvedMoment,
     ) -> Result<Self, CommandError> {
@@ -110,7 +110,7 @@ impl McpTool for StateArguments {
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<StateAnswer>, CommandError> {
         let reading = request.reading()?;
         let at = parse_optional::<MomentArg>("at", self.at.as_ref())?;
-        let point = reading.point(&request.context, at.as_ref())?;
+        let point = reading.moment(&request.context, at.as_ref())?;
         let state = reading.state(&point, self.as_recorded)?;
         let mut kinds: Vec<Kind> = self.kinds.iter().map(|KindWord(kind)| *kind).collect();
         if kinds.is_empty() {
@@ -156,7 +156,7 @@ impl McpTool for StateArguments {
         let links = links.into_iter().collect();
         let found = StateAnswer {
             place: AnswerPlace { session, chosen_by: request.chosen_by },
-            moment: StateMoment::from_point(&reading.session, &point)?,
+            moment: StateMoment::from_moment(&reading.session, &point)?,
             counts,
             entries,
             next_cursor,
