@@ -326,12 +326,12 @@ fn rewrite(
             })?;
         }
     }
-    rewriter.bookmarks()?;
+    rewriter.register_blob_names()?;
     rewriter.register_operation_texts()?;
     rewriter.segments()?;
     rewriter.objects()?;
     rewriter.purge_packed_rows(sources)?;
-    rewriter.revisions()?;
+    rewriter.purge_revisions()?;
     rewriter.copy_textless_rows()?;
     let mut places: Vec<PurgePlace> = Vec::new();
     let mut known: HashMap<(Option<SessionNumber>, PurgeKind, String), usize> = HashMap::new();

@@ -48,7 +48,7 @@ impl PurgeRewriter<'_> {
             if is_searched {
                 let count = self.search_segments(&rows)?;
                 if !self.keeps {
-                    let called = self.called_blob(&name);
+                    let called = self.source_name(&name);
                     self.note(key::short_at(&name, 0), PurgeKind::Bytes, called, count);
                     continue;
                 }
@@ -131,8 +131,9 @@ impl PurgeRewriter<'_> {
         Ok(count)
     }
 
-    pub(super) fn called_blob(&self, name: &[u8]) -> String {
-        let text = name.get(4..12).and_then(|text| text.first_chunk::<8>());
+    /// Returns the name of a blob or source without secrets. `place` is the key of one of its rows.
+    pub(super) fn source_name(&self, place: &[u8]) -> String {
+        let text = place.get(4..12).and_then(|text| text.first_chunk::<8>());
         text.and_then(|text| self.clean_names.get(text)).cloned().unwrap_or_default()
     }
 
@@ -162,7 +163,7 @@ impl PurgeRewriter<'_> {
             at = end;
         }
         if let Some((content, found)) = masked {
-            let called = self.called_blob(&name);
+            let called = self.source_name(&name);
             self.note(key::short_at(&name, 0), PurgeKind::Bytes, called, found.len() as u64);
             let range = |one: &Range<usize>| start + one.start as u64..start + one.end as u64;
             let changed = found.iter().map(range).collect();

@@ -33,8 +33,8 @@ impl PurgeRewriter<'_> {
         place
     }
 
-    /// Registers the names of blobs, which are in bookmarks, and these names without secrets.
-    pub(super) fn bookmarks(&mut self) -> Result<()> {
+    /// Registers the names of blobs, as they are and without secrets. Bookmarks have these names.
+    pub(super) fn register_blob_names(&mut self) -> Result<()> {
         let mut names = Vec::new();
         for_each_row(self.view, key::BOOKMARKS, |_, row| {
             names.push(BookmarkRow::decode(row).map_err(Error::corrupt("a bookmark"))?.blob);
@@ -48,7 +48,7 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Registers the old and new hashes of changed texts in operations, for keys.
+    /// Registers the hashes of the texts in operations that change, because keys contain them.
     pub(super) fn register_operation_texts(&mut self) -> Result<()> {
         let mut rows = Vec::new();
         for_each_row(self.view, key::OPERATIONS, |_, row| {
@@ -63,7 +63,7 @@ impl PurgeRewriter<'_> {
     }
 
     /// Purges a MessagePack row. Returns the new row, if it changed, and the number of secrets.
-    fn rewritten(&mut self, row: &[u8]) -> Result<(Option<Vec<u8>>, u64)> {
+    fn purged_row(&mut self, row: &[u8]) -> Result<(Option<Vec<u8>>, u64)> {
         let mut count = 0;
         let mut failed = None;
         let new = rewrite_row(row, |content| {
@@ -92,7 +92,7 @@ impl PurgeRewriter<'_> {
         }
         for row in TableRows::all(self.view, key::CHECKPOINTS) {
             let (place, row) = row?;
-            let (new, count) = self.rewritten(&row)?;
+            let (new, count) = self.purged_row(&row)?;
             let (session, number) =
                 (key::short_at(&place, 0), key::last_number(&place).unwrap_or(0));
             self.change(session.filter(|_| new.is_some()), number);
@@ -103,7 +103,7 @@ impl PurgeRewriter<'_> {
         }
         for row in TableRows::all(self.view, key::OPERATIONS) {
             let (place, row) = row?;
-            let (new, count) = self.rewritten(&row)?;
+            let (new, count) = self.purged_row(&row)?;
             let is_changed = new.is_some();
             let new = new.unwrap_or(row);
             let decoded = OperationRow::decode(&new).map_err(|_| reserved_word_error())?;
@@ -118,10 +118,10 @@ impl PurgeRewriter<'_> {
             if !named.contains(&place) {
                 continue;
             }
-            let (new, count) = self.rewritten(&row)?;
+            let (new, count) = self.purged_row(&row)?;
             let new = new.unwrap_or(row);
             BookmarkRow::decode(&new).map_err(|_| reserved_word_error())?;
-            let name = self.called_blob(&place);
+            let name = self.source_name(&place);
             self.note(key::short_at(&place, 0), PurgeKind::Source, name, count);
             let moved = self.rekey_row(&place);
             if sources == SourceNaming::OldAndNew && moved != place {
@@ -133,7 +133,7 @@ impl PurgeRewriter<'_> {
     }
 
     /// Purges revisions, including folded ones.
-    pub(super) fn revisions(&mut self) -> Result<()> {
+    pub(super) fn purge_revisions(&mut self) -> Result<()> {
         for table in [key::REVISIONS, key::FOLDED] {
             for row in TableRows::all(self.view, table) {
                 let (place, bytes) = row?;

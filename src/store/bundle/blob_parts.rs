@@ -207,7 +207,7 @@ impl BundleBlobs {
             }
         }
         for place in places {
-            let content = items.again(place.at, place.length)?;
+            let content = items.read_again(place.at, place.length)?;
             let record = Record::decode(&content).map_err(|error| damaged(place.at, error))?;
             match record.changes.get(place.index) {
                 Some(RecordChange::Segment { object, .. }) => {

@@ -162,7 +162,7 @@ fn write_bundle(
         let span = (from, range.to.unwrap_or(u64::MAX));
         replay.check_end(span.1)?;
         erases |= since > 0 && replay.erases;
-        let begun = replay.begun(span.0, span.1);
+        let begun = replay.begun_operations(span.0, span.1);
         let (info, from) = (session.info.clone(), range.from);
         let continues = (since > 0).then(|| replay.branches_before());
         contents.sessions.push(BundleSession { info, from, to, begun, continues });

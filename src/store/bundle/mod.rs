@@ -7,7 +7,7 @@
 //! * `export`: writes records and objects to a file.
 //! * `verify`: verifies a whole file before anything is imported; `blob_parts`: reads its blobs.
 //! * `secret_counter`: counts the secrets in a file that this store redacts.
-//! * `reapply`: appends operations that others do not have again, after the operations of others.
+//! * `reapply`: writes operations that others do not have again, after those that others wrote.
 //! * `continuity`: whether the records of a file continue a session as it is here.
 //! * `shared_history`: whether two sessions with one id agree in what both have; `purged_copy`:
 //!   whether they differ only by a purge.
@@ -92,6 +92,7 @@ struct BundleReader<'a> {
     at: u64,
 }
 
+/// An item whose checksum is right.
 struct BundleItem {
     kind: BundleItemKind,
     content: Vec<u8>,
@@ -153,7 +154,7 @@ impl<'a> BundleReader<'a> {
     }
 
     /// Reads the bytes of an earlier item again.
-    fn again(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
+    fn read_again(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
         let mut content = vec![0; length];
         self.source
             .seek(SeekFrom::Start(at))

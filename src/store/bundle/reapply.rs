@@ -204,7 +204,7 @@ impl<'a> Reapply<'a> {
         self.leave_out(&rows)?;
         let mut split = self.split_branches(&rows, since)?;
         let replay = SessionReplay::new(self.ours, self.old, self.new, since.position)?;
-        for begun in replay.begun(0, u64::MAX) {
+        for begun in replay.begun_operations(0, u64::MAX) {
             self.passed.insert(begun.operation, begun.effects as usize);
         }
         self.next_branch = replay.branches_before() as BranchNumber;

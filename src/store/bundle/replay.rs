@@ -163,7 +163,7 @@ impl<'a> SessionReplay<'a> {
             folds: HashMap::new(),
         };
         replay.versions()?;
-        replay.start()?;
+        replay.go_back()?;
         replay.order()?;
         Ok(replay)
     }

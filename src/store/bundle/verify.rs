@@ -277,7 +277,7 @@ impl BundleVerifier<'_> {
 
     fn stored(&mut self, id: &ObjectId) -> Result<Option<Vec<u8>>> {
         let place = self.objects.get(id).copied();
-        place.map(|(at, length)| self.items.again(at, length)).transpose()
+        place.map(|(at, length)| self.items.read_again(at, length)).transpose()
     }
 
     /// Finds a revision by number, in the bundle or in the session that a range continues.

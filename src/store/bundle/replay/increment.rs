@@ -25,8 +25,8 @@ pub(in crate::store::bundle) fn first_new_effect(
     later.map(|(_, effects)| usize::try_from(*effects).unwrap_or(usize::MAX))
 }
 
-/// Returns the operations of a session that wrote something at `position` or later, in
-/// the order in which they began.
+/// Returns the operations of a session that wrote something at `position` or later, in the order in
+/// which they began.
 pub(in crate::store::bundle) fn operations_since(
     view: &ReadSnapshot,
     number: SessionNumber,
@@ -72,8 +72,8 @@ pub(super) fn needs_all_before(row: &OperationRow, since: u64) -> bool {
     row.is_swept() || row.effects.iter().skip(first).any(folds)
 }
 
-/// Returns whether an operation, which wrote something at the position `since` or later, has erased
-/// data since.
+/// Returns whether an operation that wrote something at the position `since` or later has erased
+/// data there.
 pub(in crate::store::bundle) fn erases(row: &OperationRow, since: u64) -> bool {
     let purged = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });
     row.is_swept() || (row.position >= since && row.effects.iter().any(purged))
@@ -109,8 +109,8 @@ impl SessionReplay<'_> {
         rows.collect()
     }
 
-    /// Sets the state before the operations that are replayed.
-    pub(super) fn start(&mut self) -> Result<()> {
+    /// Sets the state of the replay to what it was before the operations that are replayed.
+    pub(super) fn go_back(&mut self) -> Result<()> {
         if !self.is_partial {
             return Ok(());
         }
@@ -172,9 +172,13 @@ impl SessionReplay<'_> {
         self.refs.branches.len().saturating_sub(new.count()) as u64
     }
 
-    /// Returns how many effects come before the range, for each operation that continues in the
-    /// range.
-    pub(in crate::store::bundle) fn begun(&self, from: u64, to: u64) -> Vec<BegunOperation> {
+    /// Returns the operations that began before the range and continue in it, each with the number
+    /// of its effects before the range.
+    pub(in crate::store::bundle) fn begun_operations(
+        &self,
+        from: u64,
+        to: u64,
+    ) -> Vec<BegunOperation> {
         let mut passed: BTreeMap<usize, (u64, bool)> = BTreeMap::new();
         for (which, effects) in self.left_out.iter().enumerate() {
             passed.insert(which, (*effects, false));
