@@ -82,18 +82,18 @@ impl Store {
             Err(error) => return Err(error),
         };
         if before == SealStatus::Sealed
-            && let Some(key) = keyring.key_of(&marker)?
+            && let Some(key) = keyring.usable_key(&marker)?
             && has_valid_seals(path, options)?
         {
             let seals = SealMode::Keyed(SealKey::new(&key.secret, &marker.id, &marker.key));
             let cipher = cipher_of(path, &marker, &key)?;
             let witness = Some(keyring.spool(&marker.id));
             let waiting = seal_waiting(path, &seals, cipher.as_ref(), witness)?;
-            let position = keyring.seen(&marker.id)?.map_or(0, |mark| mark.position);
+            let position = keyring.witnessed_mark(&marker.id)?.map_or(0, |mark| mark.position);
             return Ok(AdoptReport { before, resealed: false, position, waiting });
         }
         // The cipher is kept: only the seals are replaced.
-        let known = keyring.key_of(&marker)?;
+        let known = keyring.usable_key(&marker)?;
         let (shared, cipher) = match &known {
             Some(file) => (file.cipher, cipher_of(path, &marker, file)?),
             None if marker.is_encrypted() => return Err(Error::Encrypted),
@@ -141,8 +141,8 @@ impl Store {
         let id = hex(&marker.id);
         let (mut adopted, mut witnessed) = (None, None);
         if let Some(keyring) = Keyring::of(options) {
-            adopted = keyring.key_of(&marker)?.and_then(|file| file.adopted);
-            witnessed = keyring.seen(&marker.id)?.map(|mark| mark.position);
+            adopted = keyring.usable_key(&marker)?.and_then(|file| file.adopted);
+            witnessed = keyring.witnessed_mark(&marker.id)?.map(|mark| mark.position);
         }
         let (encrypted, read_only) = (marker.is_encrypted(), !marker.is_writable());
         Ok(KeyState { seal_status, encrypted, read_only, id, adopted, witnessed })
@@ -157,7 +157,7 @@ impl Store {
     pub fn export_key(path: &Path, options: &Options) -> Result<String> {
         let marker = marker_of(path)?;
         let keyring = Keyring::of(options).ok_or(Error::Unkeyed { missing: "key" })?;
-        match (keyring.key(&marker.id)?, keyring.seen(&marker.id)?) {
+        match (keyring.read_key(&marker.id)?, keyring.witnessed_mark(&marker.id)?) {
             (Some(file), Some(seen)) => {
                 let witness = Some((seen.position, seen.hash));
                 Ok(KeyFile { witness, ..file }.encode())
@@ -179,12 +179,12 @@ impl Store {
         let Some(((position, hash), file)) = file else {
             return Err(Error::invalid("this is not a key file of 'forge key export'"));
         };
-        let known = match keyring.key(&file.store) {
+        let known = match keyring.read_key(&file.store) {
             // The imported key replaces the damaged one.
             Err(Error::DamagedKey { .. }) => None,
             known => known?,
         };
-        if known.is_some() && keyring.seen(&file.store)?.is_some() {
+        if known.is_some() && keyring.witnessed_mark(&file.store)?.is_some() {
             return Err(Error::Conflict("the key of this store is here already".to_owned()));
         }
         let id = hex(&file.store);

@@ -39,7 +39,8 @@ pub(super) struct StoreTrust {
 }
 
 impl StoreTrust {
-    const fn without(seal_status: SealStatus, seals: SealMode) -> Self {
+    /// Returns the trust of a store without the key of its seals and without a cipher.
+    const fn without_seal_key(seal_status: SealStatus, seals: SealMode) -> Self {
         Self { seal_status, seals, cipher: None, witness: None, checked: None }
     }
 
@@ -50,8 +51,8 @@ impl StoreTrust {
     fn unkeyed(marker: &FormatMarker) -> Result<Self> {
         match (marker.is_encrypted(), marker.is_sealed()) {
             (true, _) => Err(Error::Encrypted),
-            (false, true) => Ok(Self::without(SealStatus::NoKey, SealMode::Unknown)),
-            (false, false) => Ok(Self::without(SealStatus::Unsealed, SealMode::Absent)),
+            (false, true) => Ok(Self::without_seal_key(SealStatus::NoKey, SealMode::Unknown)),
+            (false, false) => Ok(Self::without_seal_key(SealStatus::Unsealed, SealMode::Absent)),
         }
     }
 
@@ -67,7 +68,7 @@ impl StoreTrust {
         marker: &FormatMarker,
         options: &Options,
     ) -> Result<Self> {
-        let file = Keyring::of(options).map(|keyring| keyring.key_of(marker)).transpose()?;
+        let file = Keyring::of(options).map(|keyring| keyring.usable_key(marker)).transpose()?;
         let Some(file) = file.flatten().filter(|_| marker.is_encrypted()) else {
             return Self::unkeyed(marker);
         };
@@ -78,8 +79,10 @@ impl StoreTrust {
     /// cipher, the store counts as unsealed.
     pub(super) fn with_cipher_only(cipher: Option<Cipher>) -> Self {
         match cipher {
-            Some(_) => Self { cipher, ..Self::without(SealStatus::NoKey, SealMode::Unknown) },
-            None => Self::without(SealStatus::Unsealed, SealMode::Absent),
+            Some(_) => {
+                Self { cipher, ..Self::without_seal_key(SealStatus::NoKey, SealMode::Unknown) }
+            }
+            None => Self::without_seal_key(SealStatus::Unsealed, SealMode::Absent),
         }
     }
 
@@ -93,7 +96,7 @@ impl StoreTrust {
     pub(super) fn for_store(path: &Path, marker: &FormatMarker, options: &Options) -> Result<Self> {
         let unkeyed = Self::unkeyed(marker);
         let Some(keyring) = Keyring::of(options) else { return unkeyed };
-        let Some(file) = keyring.key_of(marker)? else {
+        let Some(file) = keyring.usable_key(marker)? else {
             keyring.check_place(path, &marker.id)?;
             return unkeyed;
         };
@@ -112,7 +115,7 @@ impl StoreTrust {
         let witness = keyring.witness(&marker.id)?;
         let seal_status =
             if witness.is_some() { SealStatus::Sealed } else { SealStatus::NoWitness };
-        let checked = Some(keyring.of_store(&marker.id).join(CHECKED));
+        let checked = Some(keyring.folder_of(&marker.id).join(CHECKED));
         Ok(Self { seal_status, seals: SealMode::Keyed(key), cipher, witness, checked })
     }
 }
@@ -142,6 +145,8 @@ pub(super) fn cipher_of(
 
 /// The maximum size, in bytes, of a key or place file.
 const MAX_BYTES: u64 = 64 << 10;
+
+// The names of files and folders in a keyring.
 const KEY: &str = "key";
 const WITNESS: &str = "witness";
 const CHECKED: &str = "checked";
@@ -166,19 +171,19 @@ impl Keyring {
 
     /// Returns the folder of a store. It is also the folder for notes about an encrypted store,
     /// whose own folder must not show them.
-    pub(super) fn of_store(&self, store: &[u8; 16]) -> PathBuf {
+    pub(super) fn folder_of(&self, store: &[u8; 16]) -> PathBuf {
         self.folder.join(hex(store))
     }
 
     /// Returns the folder that records which spool writes were acknowledged, and which were
     /// appended to the journal.
     pub(super) fn spool(&self, store: &[u8; 16]) -> PathBuf {
-        self.of_store(store).join(SPOOL)
+        self.folder_of(store).join(SPOOL)
     }
 
     /// Returns the folder of the remotes that a store knows by name.
     pub(super) fn remotes(&self, store: &[u8; 16]) -> PathBuf {
-        self.of_store(store).join(REMOTES)
+        self.folder_of(store).join(REMOTES)
     }
 
     /// Returns the folder that records which versions of the refs of a remote were seen.
@@ -195,8 +200,8 @@ impl Keyring {
     ///
     /// # Errors
     /// [`Error::DamagedKey`] if the file is not the valid key file of this store.
-    pub(super) fn key(&self, store: &[u8; 16]) -> Result<Option<KeyFile>> {
-        let path = self.of_store(store).join(KEY);
+    pub(super) fn read_key(&self, store: &[u8; 16]) -> Result<Option<KeyFile>> {
+        let path = self.folder_of(store).join(KEY);
         let mut bytes = match plain_file::read(&path, MAX_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if plain_file::is_odd(&error) => {
@@ -223,11 +228,12 @@ impl Keyring {
         file(&bytes).map(Some).ok_or(Error::DamagedKey { path, reason: None })
     }
 
-    /// Reads the key file of a store, if it exists. A damaged one counts as missing if the store is
-    /// sealed and not encrypted, because the store can be read without it. Otherwise it is an
-    /// error: an encrypted store cannot be read, and an unsealed one with a key lost its seals.
-    pub(super) fn key_of(&self, marker: &FormatMarker) -> Result<Option<KeyFile>> {
-        match self.key(&marker.id) {
+    /// Reads the key file of a store, if it exists. If the store is sealed and not encrypted, a
+    /// damaged key file counts as missing, because the store can be read without it. Otherwise a
+    /// damaged one is an error: an encrypted store cannot be read, and an unsealed one with a key
+    /// lost its seals.
+    pub(super) fn usable_key(&self, marker: &FormatMarker) -> Result<Option<KeyFile>> {
+        match self.read_key(&marker.id) {
             Err(Error::DamagedKey { .. }) if marker.is_sealed() && !marker.is_encrypted() => {
                 Ok(None)
             }
@@ -239,7 +245,7 @@ impl Keyring {
     pub(super) fn ciphers(&self) -> Result<Vec<Cipher>> {
         let mut found = Vec::new();
         for name in files::names_in(&self.folder)? {
-            let key = unhex(&name).map(|store| self.key(&store));
+            let key = unhex(&name).map(|store| self.read_key(&store));
             let file = key.and_then(|key| key.ok().flatten());
             found.extend(file.and_then(|file| file.cipher).as_ref().map(Cipher::new));
         }
@@ -248,11 +254,11 @@ impl Keyring {
 
     /// Opens the witness of a store, if there is one.
     pub(super) fn witness(&self, store: &[u8; 16]) -> Result<Option<JournalWitness>> {
-        Ok(JournalWitness::open(&self.of_store(store).join(WITNESS), store)?)
+        Ok(JournalWitness::open(&self.folder_of(store).join(WITNESS), store)?)
     }
 
-    /// Reads up to where the witness of a store has seen its journal, if there is a witness.
-    pub(super) fn seen(&self, store: &[u8; 16]) -> Result<Option<SyncMark>> {
+    /// Reads the mark up to which the witness of a store has seen its journal, if there is one.
+    pub(super) fn witnessed_mark(&self, store: &[u8; 16]) -> Result<Option<SyncMark>> {
         let witness = self.witness(store)?;
         Ok(witness.map(|witness| witness.read()).transpose()?.flatten())
     }
@@ -260,7 +266,7 @@ impl Keyring {
     /// Writes the key file of a store, and a witness that has seen the journal up to `seen`.
     /// Replaces an earlier key and witness.
     pub(super) fn add(&self, file: &KeyFile, seen: &SyncMark) -> Result<()> {
-        let folder = self.of_store(&file.store);
+        let folder = self.folder_of(&file.store);
         files::make_private_folders(&folder)?;
         super::private(&folder, 0o700)?;
         JournalWitness::create(&folder.join(WITNESS), &file.store, seen)?;
@@ -271,7 +277,7 @@ impl Keyring {
 
     /// Creates or replaces the witness of a store in a database, without a key.
     pub(super) fn begin_witness(&self, store: &[u8; 16], seen: &SyncMark) -> Result<()> {
-        let folder = self.of_store(store);
+        let folder = self.folder_of(store);
         files::make_private_folders(&folder)?;
         Ok(JournalWitness::create(&folder.join(WITNESS), store, seen)?)
     }
@@ -279,7 +285,7 @@ impl Keyring {
     /// Removes the folder of a store that was not created after all: its key and its witness.
     /// Ignores errors.
     pub(super) fn forget(&self, store: &[u8; 16]) {
-        let _ = fs::remove_dir_all(self.of_store(store));
+        let _ = fs::remove_dir_all(self.folder_of(store));
     }
 
     /// Returns the file that records which store was last at a path.

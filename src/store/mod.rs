@@ -328,7 +328,7 @@ impl Store {
     pub fn notes(&self) -> Option<PathBuf> {
         match self.engine.cipher {
             None => self.path.clone(),
-            Some(_) => Some(Keyring::of(&self.engine.options)?.of_store(&self.engine.marker.id)),
+            Some(_) => Some(Keyring::of(&self.engine.options)?.folder_of(&self.engine.marker.id)),
         }
     }
 
@@ -369,7 +369,7 @@ impl Store {
         check_notes(path).ok()?;
         match read_marker(path) {
             Ok(marker) if marker.is_encrypted() => {
-                Some(Keyring::new(keyring?).of_store(&marker.id))
+                Some(Keyring::new(keyring?).folder_of(&marker.id))
             }
             Ok(_) => Some(path.to_owned()),
             // If the store may be encrypted, no notes are better than readable ones.
@@ -395,7 +395,7 @@ impl Store {
     #[must_use]
     pub fn damaged_key(&self) -> Option<Error> {
         let keyring = Keyring::of(&self.engine.options)?;
-        let key = keyring.key(&self.engine.marker.id);
+        let key = keyring.read_key(&self.engine.marker.id);
         key.err().filter(|error| matches!(error, Error::DamagedKey { .. }))
     }
 

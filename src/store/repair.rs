@@ -119,7 +119,11 @@ impl KnownKeys<'_> {
 
     /// Returns the position up to which the store's witness has seen the journal.
     fn witnessed(&self) -> Result<LogPosition> {
-        let seen = self.keyring().map(|keyring| keyring.seen(&self.store)).transpose()?.flatten();
+        let seen = self
+            .keyring()
+            .map(|keyring| keyring.witnessed_mark(&self.store))
+            .transpose()?
+            .flatten();
         Ok(seen.map_or(0, |mark| mark.position))
     }
 }
