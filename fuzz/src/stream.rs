@@ -5,7 +5,7 @@ use forge_store::format::EventLine;
 use forge_store::model::Value;
 use forge_store::store::{Store, StreamImportRequest, WriteContext};
 use forge_systems::progress::{
-    ProgressDocument, ResumeDecision, is_disposable, resume_point, validate,
+    ProgressDocument, ResumeDecision, check_disposable, resume_point, validate,
 };
 use std::io::{BufReader, Cursor};
 
@@ -46,7 +46,7 @@ pub fn progress(data: &[u8]) {
     let stage = (which & 1 == 1).then_some("searching");
     let Ok(document) = ProgressDocument::read(value, stage) else { return };
     let judged = validate(&document, NOW);
-    let _ = is_disposable(&document, NOW, 0);
+    let _ = check_disposable(&document, NOW, 0);
     match resume_point(&document, "e", NOW, false) {
         ResumeDecision::Go(point) => {
             assert!(judged.refusals.is_empty(), "{:?}", judged.refusals);

@@ -1,4 +1,4 @@
-//! Removal of executions that are finished, without errors, and old.
+//! Removes executions that are finished, without errors, and old.
 
 use super::PipelineExecution;
 use super::document::ProgressDocument;
@@ -23,12 +23,12 @@ words! {
     }
 }
 
-/// Checks whether an execution may be removed: finished, without errors, and last saved longer than
-/// `keep_micros` ago. An execution with missing information is kept.
+/// Checks that an execution may be removed: it is finished, without errors, and was last saved more
+/// than `keep_micros` ago. An execution with missing information is kept.
 ///
 /// # Errors
 /// [`KeepReason`] if it must be kept.
-pub fn is_disposable(
+pub fn check_disposable(
     document: &ProgressDocument,
     now: Timestamp,
     keep_micros: i64,
@@ -65,8 +65,8 @@ pub struct CleanedExecution {
     pub operation: Option<OperationId>,
 }
 
-/// Removes all claims of every execution that [`is_disposable`], and prunes its history. These are
-/// two operations; two undos restore them until garbage is collected. Without an act nothing is
+/// Removes all claims of every execution that passes [`check_disposable`], and prunes its history.
+/// These are two operations: two undos take them back, until a sweep. Without an `act`, nothing is
 /// changed.
 ///
 /// # Errors
@@ -88,7 +88,7 @@ pub fn clean(
             Some(document) => reason_to_keep(&execution, document, now, keep_micros)?,
         };
         let operation = match (kept, act) {
-            (None, Some(act)) => Some(take_out(&execution, act, keep_micros)?),
+            (None, Some(act)) => Some(remove_execution(&execution, act, keep_micros)?),
             _ => None,
         };
         found.push(CleanedExecution {
@@ -108,7 +108,7 @@ fn reason_to_keep(
     now: Timestamp,
     keep_micros: i64,
 ) -> Result<Option<KeepReason>> {
-    match (is_disposable(document, now, keep_micros), document.stage()) {
+    match (check_disposable(document, now, keep_micros), document.stage()) {
         (Err(kept), _) => Ok(Some(kept)),
         // Failed items that were not done since count as errors, whatever the document says.
         (Ok(()), Some(stage)) if !execution.failed(stage)?.is_empty() => {
@@ -118,14 +118,15 @@ fn reason_to_keep(
     }
 }
 
-fn take_out(
+fn remove_execution(
     execution: &PipelineExecution,
     act: &WriteContext,
     keep_micros: i64,
 ) -> Result<OperationId> {
-    let still = move |known: &[Option<Value>]| match known.iter().flatten().next() {
+    // The document can have changed since it was read.
+    let check_again = move |known: &[Option<Value>]| match known.iter().flatten().next() {
         Some(held)
-            if is_disposable(&ProgressDocument::stored(held.clone()), act.now, keep_micros)
+            if check_disposable(&ProgressDocument::stored(held.clone()), act.now, keep_micros)
                 .is_err() =>
         {
             Err(Error::Conflict(format!(
@@ -136,11 +137,10 @@ fn take_out(
         _ => Ok(Vec::new()),
     };
     let kinds = BTreeSet::from([Kind::Progress, Kind::Item]);
-    let write = execution.session().write(act).edit(vec![execution.own_key()], still);
-    let taken_out = write.replace_kinds(kinds, Vec::new()).commit()?.operation;
-    // The history it was made of is removed too: nothing refers to it any more.
-    // Finished work needs no history: all revisions before a branch's head are folded.
+    let write = execution.session().write(act).edit(vec![execution.own_key()], check_again);
+    let removed = write.replace_kinds(kinds, Vec::new()).commit()?.operation;
+    // Finished work needs no history, so all revisions before the head of each branch are folded.
     let retention = RetentionPolicy { revisions: 0, ..RetentionPolicy::none() };
     let pruned = execution.session().prune_unmeasured(act, &retention)?;
-    Ok(pruned.operation.unwrap_or(taken_out))
+    Ok(pruned.operation.unwrap_or(removed))
 }

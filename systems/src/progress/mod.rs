@@ -17,7 +17,7 @@ mod stage;
 mod tests;
 mod validate;
 
-pub use cleanup::{CleanedExecution, KEEP_MICROS, KeepReason, clean, is_disposable};
+pub use cleanup::{CleanedExecution, KEEP_MICROS, KeepReason, check_disposable, clean};
 pub use document::{BatchProgress, ItemCounts, ProgressDocument, ProgressFormatError};
 pub use frequency::SaveFrequency;
 pub use item::{FailedItem, ItemReport};

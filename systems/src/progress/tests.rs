@@ -359,7 +359,7 @@ proptest! {
         processed in 0..4_i64, total in 0..4_i64, errors in 0..2_i64, age in 0..4_i64,
     ) {
         let document = saved(&counts(processed, total, errors), 0);
-        let disposable = is_disposable(&document, at(age), 2_000_000).is_ok();
+        let disposable = check_disposable(&document, at(age), 2_000_000).is_ok();
         prop_assert_eq!(disposable, processed == total && errors == 0 && age > 2);
     }
 }

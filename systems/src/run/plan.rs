@@ -104,6 +104,8 @@ pub(super) fn read_input(value: &Value) -> Option<Value> {
     value.field(INPUT).cloned()
 }
 
+/// Returns the changes that start or continue a run. `known` has the claims of the run, of its
+/// input and of the registered items.
 pub(super) fn start(
     known: &[Option<Value>],
     input: Option<&Value>,
@@ -134,6 +136,7 @@ pub(super) fn start(
     run_change(own, &state).into_iter().chain(given).chain(changes.into_values()).collect()
 }
 
+/// Returns the change that ends a run. A run that has ended in the same way keeps its end.
 pub(super) fn end(
     old: Option<&Value>,
     status: RunStatus,
@@ -152,7 +155,7 @@ pub(super) fn end(
 
 /// The claims of a write, while records are applied to them one by one.
 struct ClaimDraft {
-    olds: BTreeMap<Key, Option<Value>>,
+    before: BTreeMap<Key, Option<Value>>,
     changes: BTreeMap<Key, ClaimChange>,
 }
 
@@ -161,7 +164,7 @@ impl ClaimDraft {
     fn held(&self, key: &Key) -> Option<&Value> {
         match self.changes.get(key) {
             Some(change) => change.value.as_ref(),
-            None => self.olds.get(key).and_then(Option::as_ref),
+            None => self.before.get(key).and_then(Option::as_ref),
         }
     }
 
@@ -171,15 +174,17 @@ impl ClaimDraft {
     }
 }
 
+/// Returns the changes that record finished steps, with the new state of the run. `known` has the
+/// claims with these keys; one of them is the claim of the run.
 pub(super) fn record(
     keys: &[Key],
     known: &[Option<Value>],
     records: &[StepRecord],
     now: Timestamp,
 ) -> Result<Vec<ClaimChange>> {
-    let olds: BTreeMap<Key, Option<Value>> =
+    let before: BTreeMap<Key, Option<Value>> =
         keys.iter().cloned().zip(known.iter().cloned()).collect();
-    let mut draft = ClaimDraft { olds, changes: BTreeMap::new() };
+    let mut draft = ClaimDraft { before, changes: BTreeMap::new() };
     let old_run = draft.held(&run_key()).cloned();
     let mut state = old_run.as_ref().map(RunState::read).unwrap_or_default();
     for record in records {
@@ -207,6 +212,7 @@ fn update_run_status(state: &mut RunState, now: Timestamp) {
     }
 }
 
+/// Applies the record of one step to the draft and to the state of the run.
 fn record_step(
     draft: &mut ClaimDraft,
     state: &mut RunState,
@@ -223,9 +229,9 @@ fn record_step(
         item.path.push(record.step.clone());
     }
     let done = i64::try_from(item.path.len()).unwrap_or(i64::MAX);
-    let again = item.step.as_ref() == Some(&record.step);
-    item.order = record.order.or(item.order.filter(|_| again)).or(Some(done));
-    item.name = record.name.clone().or(item.name.filter(|_| again));
+    let is_repeated = item.step.as_ref() == Some(&record.step);
+    item.order = record.order.or(item.order.filter(|_| is_repeated)).or(Some(done));
+    item.name = record.name.clone().or(item.name.filter(|_| is_repeated));
     item.step = Some(record.step.clone());
     (item.status, item.next) = match &record.next {
         NextStep::Terminal => (ItemStatus::Terminal, None),
@@ -234,7 +240,7 @@ fn record_step(
             (ItemStatus::Active, Some(next.clone()))
         }
         // A step that is recorded again without a next step keeps the known next step or end.
-        NextStep::Unknown if again => (item.status, item.next),
+        NextStep::Unknown if is_repeated => (item.status, item.next),
         NextStep::Unknown => (ItemStatus::Active, None),
     };
     if let Some(data) = &record.data {
@@ -260,6 +266,8 @@ fn record_step(
     Ok(())
 }
 
+/// Returns the changes that remove the outputs of these steps of an item, so that the steps are
+/// done again. `known` has the claims of the run, of the item and of the outputs.
 pub(super) fn forget(
     run: &str,
     item_name: &str,
