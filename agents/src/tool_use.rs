@@ -56,7 +56,7 @@ pub(crate) fn input_fields(
     let read = input.filter(|raw| !given.is_empty() && raw.get().len() <= MAX_BYTES);
     let read: Option<Value> = read.and_then(|raw| serde_json::from_str(raw.get()).ok());
     if let Some(input) = read {
-        let input = kept(context, input.without_nulls(), pointer, 0);
+        let input = stored_value(context, input.without_nulls(), pointer, 0);
         if input != Value::Map(FieldMap::new()) {
             made.insert("input".to_owned(), input);
         }
@@ -66,7 +66,12 @@ pub(crate) fn input_fields(
 
 /// Returns a value of an input in the form in which a fact stores it. `pointer` is the pointer to
 /// the value, and `level` the number of lists and objects around it.
-pub(crate) fn kept(context: &LineContext, value: Value, pointer: &str, level: usize) -> Value {
+pub(crate) fn stored_value(
+    context: &LineContext,
+    value: Value,
+    pointer: &str,
+    level: usize,
+) -> Value {
     match value {
         Value::Text(text) => context.text(&text, pointer),
         Value::Map(_) | Value::List(_) if level >= MAX_LEVELS => {
@@ -76,7 +81,7 @@ pub(crate) fn kept(context: &LineContext, value: Value, pointer: &str, level: us
         Value::Map(map) => {
             let below = map.into_iter().take(MAX_ENTRIES).map(|(name, value)| {
                 let pointer = format!("{pointer}/{}", escaped(&name));
-                let value = kept(context, value, &pointer, level + 1);
+                let value = stored_value(context, value, &pointer, level + 1);
                 (name, value)
             });
             Value::Map(below.filter(|(_, value)| *value != Value::Null).collect())
@@ -84,7 +89,7 @@ pub(crate) fn kept(context: &LineContext, value: Value, pointer: &str, level: us
         Value::List(list) => {
             let below = list.into_iter().take(MAX_ENTRIES).enumerate();
             let below = below.map(|(index, value)| {
-                kept(context, value, &format!("{pointer}/{index}"), level + 1)
+                stored_value(context, value, &format!("{pointer}/{index}"), level + 1)
             });
             Value::List(below.collect())
         }

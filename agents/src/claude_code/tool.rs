@@ -103,5 +103,5 @@ fn answers(context: &LineContext, noted: &ClaudeToolResult<'_>) -> Option<Value>
     let answers: FieldMap = serde_json::from_str(noted.answers?.get()).ok()?;
     let answers = Value::Map(answers);
     (answers != Value::Map(FieldMap::new()))
-        .then(|| tool_use::kept(context, answers, "/toolUseResult/answers", 0))
+        .then(|| tool_use::stored_value(context, answers, "/toolUseResult/answers", 0))
 }

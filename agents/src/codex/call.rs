@@ -1,4 +1,4 @@
-//! Calls of Codex's tools: commands in a shell, patches, the plan.
+//! Reads calls of Codex's tools: commands in a shell, patches, the plan.
 
 use super::patch::{self, PatchDirectory};
 use super::state::{PollTarget, ScriptCommand, push};
@@ -38,7 +38,7 @@ struct PlanStep<'a> {
     status: LenientText<'a>,
 }
 
-/// A call as it is in its line.
+/// A call, with the fields of its line in the transcript.
 #[derive(Debug)]
 pub(super) struct CodexCall<'a> {
     pub(super) id: &'a str,
@@ -88,11 +88,11 @@ pub(super) fn keep_call(work: &mut PieceBuilder<'_>, call: &CodexCall<'_>) {
             keep_open_call(work, call, None, CallRequest::Patch { files });
         }
         "update_plan" => {
-            let request = plan(&work.line, &arguments, at);
+            let request = plan_request(&work.line, &arguments, at);
             keep_open_call(work, call, None, request);
         }
         "shell" | "shell_command" | "exec_command" | "local_shell" | "container.exec" => {
-            command(work, call, &arguments, at);
+            keep_command(work, call, &arguments, at);
         }
         "write_stdin" => {
             if let Some(process) = arguments.session_id.0 {
@@ -123,7 +123,8 @@ fn keep_open_call(
     work.carry.calls.insert(call.id.to_owned(), one);
 }
 
-/// Returns the directory of a call. The one that it names may be relative to the session's.
+/// Returns the directory of a call. If the call names one, it may be relative to the directory of
+/// the session.
 fn working_directory(context: &LineContext, named: Option<&str>) -> Option<String> {
     match (context.cwd.as_deref(), named) {
         (Some(cwd), Some(below)) if patch::is_relative(below) => {
@@ -133,7 +134,8 @@ fn working_directory(context: &LineContext, named: Option<&str>) -> Option<Strin
     }
 }
 
-fn command(
+/// Remembers the call of a command, or of the patch that the command applies.
+fn keep_command(
     work: &mut PieceBuilder<'_>,
     call: &CodexCall<'_>,
     arguments: &CodexCallArguments<'_>,
@@ -242,8 +244,8 @@ fn keep_script_commands(work: &mut PieceBuilder<'_>, id: &str, input: &str) {
     work.carry.other.codex.scripts.insert(id.to_owned(), commands);
 }
 
-/// Removes a script command with this line. Returns it if its script has ended. For a command of an
-/// open script, returns `None`: the event that reports it has its own id.
+/// Removes a script command with this line, because an event reports how it ended. Returns it only
+/// if its script has ended: while the script is open, the event has an id of its own.
 pub(super) fn take_script_command(
     work: &mut PieceBuilder<'_>,
     line: &str,
@@ -270,7 +272,12 @@ pub(super) fn await_end(work: &mut PieceBuilder<'_>, commands: Vec<ScriptCommand
     }
 }
 
-fn plan(context: &LineContext, arguments: &CodexCallArguments<'_>, at: &str) -> CallRequest {
+/// Returns the change of the task list that a new plan requests.
+fn plan_request(
+    context: &LineContext,
+    arguments: &CodexCallArguments<'_>,
+    at: &str,
+) -> CallRequest {
     let items = arguments.plan.0.iter().enumerate().filter_map(|(index, step)| {
         let text = step.step.text()?;
         let subject = context.text(text, format!("{at}/plan/{index}/step"));

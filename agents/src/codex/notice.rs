@@ -1,4 +1,4 @@
-//! Notices to a session besides its messages, and the tokens of a message.
+//! Reads the notices that a session received besides its messages, and the tokens of a message.
 
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::lenient::{LenientInteger, LenientText, field, object, parse_object};
@@ -23,7 +23,7 @@ struct NoticeEvent<'a> {
     num_turns: LenientInteger,
 }
 
-/// Adds a notice for an event of a type that becomes a notice.
+/// Adds a notice for an event, if its type is one that is recorded as a notice.
 pub(super) fn push_event_notice(
     work: &mut PieceBuilder<'_>,
     id: &str,

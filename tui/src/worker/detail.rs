@@ -291,7 +291,7 @@ fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<Tex
         MomentTarget::Time(_) => String::new(),
         target => format!("{target}  "),
     };
-    let found = point(session, row.target)?;
+    let found = resolved_moment(session, row.target)?;
     // A line of the story that changes no claim has no branch of its own.
     let branch = match &row.story {
         Some(_) => session.state(&found)?.current_branch()?,
