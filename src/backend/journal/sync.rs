@@ -1,4 +1,4 @@
-//! Making records durable, and recovering from failed syncs.
+//! Makes records durable, also after a sync has failed.
 
 use super::layout::SyncMark;
 use super::scan::{JournalCursor, JournalWalk, damaged};
@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Timeout for the append lock where the caller gives none.
+/// The timeout for the append lock, where the caller gives none.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// The position of a failure that has not happened.
 const NEVER: LogPosition = LogPosition::MAX;
 
 /// How far this process knows the journal to be durable.
@@ -46,10 +47,12 @@ impl SyncProgress {
         }
     }
 
+    /// From now on, only counts syncs and does none.
     pub(super) fn leave_syncs_out(&mut self) {
         self.left_out = true;
     }
 
+    /// Returns the number of syncs.
     pub(super) fn syncs(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
@@ -67,8 +70,8 @@ impl SyncProgress {
         !self.has_failed() && self.known() >= to
     }
 
-    /// Waits until everything before `to` is durable, or no other thread syncs. Then this thread
-    /// has to sync, and the others wait until the returned guard is dropped; `None`: it is durable.
+    /// Waits until everything before `to` is durable (`None`), or until no other thread syncs. In
+    /// the second case, this thread has to sync: the others wait until it drops the guard.
     fn wait_unless_covered(&self, to: LogPosition) -> Option<SyncTurn<'_>> {
         let waits = |is_syncing: &mut bool| *is_syncing && !self.covers(to);
         let waited = self.synced.wait_while(locked(&self.is_syncing), waits);
@@ -115,6 +118,7 @@ impl Drop for SyncTurn<'_> {
 }
 
 impl Journal {
+    /// Makes everything before `to` durable. If a sync fails, the records are written again.
     pub(super) fn make_durable(&self, to: LogPosition) -> Result<(), Error> {
         let lock = self.writer("sync")?;
         let Some(_turn) = self.progress.wait_unless_covered(to) else { return Ok(()) };
@@ -134,7 +138,7 @@ impl Journal {
         if self.progress.covers(to) { Ok(()) } else { Err(beyond(to)) }
     }
 
-    /// Returns an end of the journal at or after `to`.
+    /// Returns a cursor at an end of the journal, at or after `to`.
     fn tip_from(&self, to: LogPosition) -> Result<JournalCursor, Error> {
         let known = locked(&self.tip).clone().filter(|tip| tip.previous.is_some());
         if let Some(tip) = known.filter(|tip| tip.end >= to) {
@@ -251,6 +255,7 @@ impl Journal {
     }
 }
 
+/// Returns the error that the journal ends before a position that it had reached.
 fn beyond(to: LogPosition) -> Error {
     damaged(to, "the journal ends before this position")
 }
