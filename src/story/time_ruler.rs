@@ -30,20 +30,6 @@ pub struct RulerShape {
     pub lone: f64,
 }
 
-impl RulerFold {
-    /// Returns the place where it ends.
-    #[must_use]
-    pub fn end(&self) -> f64 {
-        self.start + self.width
-    }
-
-    /// Returns the place of its middle.
-    #[must_use]
-    pub fn middle(&self) -> f64 {
-        self.start + self.width / 2.0
-    }
-}
-
 impl RulerShape {
     /// The shape of the ruler of a page.
     pub const PAGE: Self = Self { margin: 0.012, fold: 0.017, lone: 0.5 };
@@ -78,6 +64,20 @@ pub struct RulerFold {
     pub start: f64,
     /// The width.
     pub width: f64,
+}
+
+impl RulerFold {
+    /// Returns the place where it ends.
+    #[must_use]
+    pub fn end(&self) -> f64 {
+        self.start + self.width
+    }
+
+    /// Returns the place of its middle.
+    #[must_use]
+    pub fn middle(&self) -> f64 {
+        self.start + self.width / 2.0
+    }
 }
 
 /// Returns the periods between the long pauses of these times, which must be sorted.
@@ -185,7 +185,7 @@ impl TimeRuler {
         })
     }
 
-    /// Returns the first and the last moment; twice the default time if there are none.
+    /// Returns the first and the last moment. Without moments, both are the default time.
     #[must_use]
     pub fn span(&self) -> (Timestamp, Timestamp) {
         let first = self.periods.first().map(|period| period.from).unwrap_or_default();

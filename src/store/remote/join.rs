@@ -22,8 +22,8 @@ use crate::store::bundle::reapply::{JoinedWork, KEPT_APART, Reapply, ReapplyErro
 use crate::store::bundle::shared_history::SharedHistory;
 use std::collections::BTreeSet;
 
-/// How often a join is tried. A try is repeated if the session was written to meanwhile, or if
-/// another branch must be kept apart.
+/// The maximum number of attempts to join. Another attempt follows if the session was written to
+/// meanwhile, or if one more branch must be kept apart.
 const MAX_ATTEMPTS: u32 = 8;
 
 /// What joining did.
@@ -35,7 +35,7 @@ pub(super) struct Joined {
 }
 
 impl Pull<'_> {
-    /// Joins a session with what others pushed of it. `info` describes the joined session.
+    /// Joins a session with the operations that others pushed. `info` describes the joined session.
     pub(super) fn join(
         &self,
         old: SessionNumber,
@@ -134,7 +134,7 @@ impl Pull<'_> {
         Ok(is_replaced.then_some(Joined { packs, reapplied, end }))
     }
 
-    /// Checks that what the remote has of a session is what was pulled or pushed before, under the
+    /// Checks that the operations that both the remote and this store have are the same, under the
     /// same numbers.
     fn check_shared(
         &self,

@@ -48,7 +48,7 @@ impl SessionWrite<'_> {
             }
             _ => {}
         }
-        self = self.with_event_of(R::KIND, &value);
+        self = self.with_automatic_checkpoint(R::KIND, &value);
         if R::KIND.is_claim() {
             return self.change(ClaimChange::add(Key::new(R::KIND, id), value));
         }
@@ -61,7 +61,7 @@ impl SessionWrite<'_> {
 
     /// Adds the automatic checkpoint that adding this value triggers, if any, unless the write has
     /// a checkpoint.
-    fn with_event_of(mut self, kind: Kind, value: &Value) -> Self {
+    fn with_automatic_checkpoint(mut self, kind: Kind, value: &Value) -> Self {
         if self.checkpoint.is_none()
             && let Some((trigger, tag)) = rule::trigger_of(kind, None, value)
         {
@@ -126,7 +126,7 @@ impl Session {
                 rule::add_evidence(claims, id, &value)
             })
         } else {
-            write.with_event_of(kind, &value).add_next(kind, kind.id_prefix(), value)
+            write.with_automatic_checkpoint(kind, &value).add_next(kind, kind.id_prefix(), value)
         };
         let report = write.commit()?;
         Ok((report.new_id.clone().unwrap_or_default(), report))
