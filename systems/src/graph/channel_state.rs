@@ -66,7 +66,7 @@ impl ChannelState {
             Some(new.element_change(*id, bytes, prefix))
         });
         changes.extend(changed);
-        new.element_changes(known, kept, prefix, changes);
+        new.add_element_changes(known, kept, prefix, changes);
         changes.push(ClaimChange::put(prefix.channel(), new.claim(prefix)));
         new
     }
@@ -89,7 +89,7 @@ impl ChannelState {
 
     /// Adds the changes that turn the elements of `known` from this place on into the elements of
     /// this channel. Both are sorted by id.
-    fn element_changes(
+    fn add_element_changes(
         &self,
         known: Option<&Self>,
         place: usize,
@@ -130,7 +130,7 @@ impl ChannelState {
     }
 
     /// Adds the changes that remove the channel.
-    pub(super) fn remove(&self, prefix: &ClaimPrefix, changes: &mut Vec<ClaimChange>) {
+    pub(super) fn add_removal(&self, prefix: &ClaimPrefix, changes: &mut Vec<ClaimChange>) {
         let elements = self.ids.iter().map(|id| prefix.element(*id));
         changes.extend(elements.map(ClaimChange::remove));
         changes.push(ClaimChange::remove(prefix.channel()));
@@ -138,7 +138,7 @@ impl ChannelState {
 
     fn claim(&self, prefix: &ClaimPrefix) -> Value {
         Value::from([
-            ("channel", prefix.hidden_name().into()),
+            ("channel", prefix.name_unless_label().into()),
             ("type", self.payload.encoding.as_str().into()),
             ("form", self.form.word().into()),
             ("count", (self.ids.len() as u64).into()),
@@ -168,8 +168,8 @@ impl ClaimPrefix {
         Self { name: name.to_owned(), label, id }
     }
 
-    /// Returns the name, if it differs from the label.
-    fn hidden_name(&self) -> Option<&str> {
+    /// Returns the name, if the label does not show it.
+    fn name_unless_label(&self) -> Option<&str> {
         (self.name != self.label).then_some(self.name.as_str())
     }
 
@@ -185,7 +185,8 @@ impl ClaimPrefix {
 /// The stored elements of a channel: their ids and their bytes.
 type StoredElements<'a> = Vec<(u64, &'a [u8])>;
 
-/// The field of an element's claim that is read.
+/// The field of an element's claim that is read: the title is made from the bytes, and the type is
+/// that of the channel.
 #[derive(Deserialize)]
 struct ElementFields<'a> {
     bytes: &'a [u8],

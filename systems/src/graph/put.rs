@@ -306,14 +306,14 @@ fn next_channels(
             NewValue::Held => needed.push(channel.name.clone()),
             NewValue::None => {
                 if let Some(known) = known {
-                    known.remove(&prefix, changes);
+                    known.add_removal(&prefix, changes);
                 }
             }
         }
     }
     let stays: BTreeSet<&str> = new.channels.iter().map(|one| one.name.as_str()).collect();
     for (name, known) in target.base.iter().filter(|(name, _)| !stays.contains(name.as_str())) {
-        known.remove(&ClaimPrefix::new(namespace, name), changes);
+        known.add_removal(&ClaimPrefix::new(namespace, name), changes);
     }
     (channels, needed)
 }

@@ -1,4 +1,4 @@
-//! Reading and writing a memory.
+//! Reads and writes a memory: items under keys.
 
 use super::exact_value::{put_nulls, take_nulls, without_bytes};
 use super::item_id::{HASH_MARK, NAME_ID, id_of, is_plain};
@@ -18,7 +18,7 @@ pub struct MemoryItem {
     pub key: String,
     /// Its value.
     pub value: Value,
-    /// How often it was written since it was added.
+    /// How often it was written, counting the write that added it.
     pub version: u64,
     /// When it was added.
     pub created_at: Timestamp,
@@ -31,9 +31,9 @@ pub struct MemoryItem {
 pub struct ItemQuery<'a> {
     /// Only items whose key begins with this text.
     pub prefix: &'a str,
-    /// Only items whose key is greater.
+    /// Only items whose key comes after this one.
     pub after: Option<&'a str>,
-    /// At most this many.
+    /// The maximum number of items.
     pub limit: Option<usize>,
 }
 
@@ -66,8 +66,8 @@ impl KeyedMemory {
     pub fn new(store: Store, name: &str) -> Result<Self> {
         // The store removes secrets from names, too.
         let name = store.without_secrets(name);
-        let is_own = check_id(&name).is_ok() && is_plain(&name);
-        let session_name = if is_own { name.clone() } else { id_of("the name", &name)? };
+        let is_valid = check_id(&name).is_ok() && is_plain(&name);
+        let session_name = if is_valid { name.clone() } else { id_of("the name", &name)? };
         Ok(Self { store, name, session_name })
     }
 
