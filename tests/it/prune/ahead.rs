@@ -216,7 +216,7 @@ fn debris(folder: &Path, first: &Path, role: &str, nth: usize) -> Option<(PathBu
 /// Regression: objects that a killed process had pre-written were kept for ever.
 #[test]
 fn objects_that_a_killed_process_pre_wrote_are_swept_after_their_time() {
-    let test = "killed while writing ahead";
+    let test = "killed while pre-writing";
     if !can_inject_faults(test) {
         return;
     }
@@ -239,7 +239,7 @@ fn objects_that_a_killed_process_pre_wrote_are_swept_after_their_time() {
             swept(&path, 0);
             assert_eq!(objects(&path), before + left, "{what}");
             swept(&path, DAYS + 1);
-            assert_eq!(objects(&path), before, "{what}: {left} objects were written ahead");
+            assert_eq!(objects(&path), before, "{what}: {left} objects were pre-written");
             let now = disk_bytes(&path);
             assert!(now < bytes + bytes / 4, "{what}: {now} bytes, {bytes} before");
             // The work of the killed process can be repeated.
@@ -284,7 +284,7 @@ fn pre_written_objects_that_are_named_later_stay() {
 
 #[test]
 fn a_killed_sweep_of_pre_written_objects_is_finished_by_the_next_one() {
-    let test = "killed while sweeping what was written ahead";
+    let test = "killed while sweeping what was pre-written";
     if !can_inject_faults(test) {
         return;
     }
@@ -359,7 +359,7 @@ fn stopped(
 /// A clock that is weeks ahead, by which all other processes seem dead, costs them only a retry.
 #[test]
 fn a_sweep_loses_nothing_of_a_process_stopped_while_it_pre_writes() {
-    let test = "stopped while writing ahead";
+    let test = "stopped while pre-writing";
     if !can_inject_faults(test) {
         return;
     }
