@@ -5,17 +5,36 @@ use std::collections::BTreeSet;
 
 #[path = "kinds_tests.rs"]
 mod kinds_tests;
+#[path = "password_tests.rs"]
+mod password_tests;
 #[path = "private_key_tests.rs"]
 mod private_key_tests;
-#[path = "program_tests.rs"]
-mod program_tests;
 #[path = "settings_tests.rs"]
 mod settings_tests;
+#[path = "token_tests.rs"]
+mod token_tests;
 #[path = "view_tests.rs"]
 mod view_tests;
 
 fn kinds_in(text: &str, form: TextForm) -> Vec<&'static str> {
     Redactor::new().find(text.as_bytes(), form).into_iter().map(|found| found.kind).collect()
+}
+
+/// Asserts that the secret is removed from a text, as it is and in JSON, and that a second removal
+/// changes nothing.
+fn assert_removed(text: &str, secret: &str) {
+    for (text, form) in [
+        (text.to_owned(), TextForm::Plain),
+        (serde_json::json!({ "out": text }).to_string(), TextForm::Json),
+    ] {
+        let clean = Redactor::new().clean(&text, form).into_owned();
+        let pieces: Vec<&str> = secret.split(['"', '\\']).filter(|piece| piece.len() > 5).collect();
+        assert!(pieces.iter().all(|piece| !clean.contains(piece)), "{clean}");
+        assert_eq!(Redactor::new().clean(&clean, form), clean);
+        if form == TextForm::Json {
+            serde_json::from_str::<serde_json::Value>(&clean).unwrap();
+        }
+    }
 }
 
 /// Returns pseudo-random text that is the same in every run.

@@ -3,8 +3,8 @@
 
 use super::*;
 
-/// Asserts that the secret is removed from the text, as it is and in a JSON string.
-fn assert_removed(text: &str, secret: &str) {
+/// Asserts that a text changes and that the secret is removed from it, as it is and in JSON.
+fn assert_cleaned(text: &str, secret: &str) {
     for (text, form) in [
         (text.to_owned(), TextForm::Plain),
         (serde_json::json!({ "out": text }).to_string(), TextForm::Json),
@@ -27,9 +27,9 @@ fn invisible_characters_inside_a_token_do_not_hide_it() {
         "^[[m", "\u{9b}m", "\u{200b}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}", "\\u200b",
         "\\u00ad", "\\\n", "\u{200e}", "\u{202c}", "\u{2063}", "\u{fe0f}",
     ] {
-        assert_removed(&format!("see {}{between}{rest} there", &token[..4]), rest);
+        assert_cleaned(&format!("see {}{between}{rest} there", &token[..4]), rest);
         let (front, back) = token.split_at(21);
-        assert_removed(&format!("see {front}{between}{back} there"), back);
+        assert_cleaned(&format!("see {front}{between}{back} there"), back);
     }
     let (front, back) = token.split_at(21);
     let line = format!("a quoted-printable line of a mail with {front}=\n{back}\n");
@@ -40,7 +40,7 @@ fn invisible_characters_inside_a_token_do_not_hide_it() {
 fn a_token_in_wide_characters_is_found() {
     let wide = |byte: u8| char::from_u32(u32::from(byte) + 0xfee0).unwrap();
     let token: String = github(803).bytes().map(wide).collect();
-    assert_removed(&format!("see {token} there"), &token);
+    assert_cleaned(&format!("see {token} there"), &token);
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn a_token_is_found_after_escapes_and_encoded_characters() {
         "\\0", "\\v", "\\a", "\\_", "\u{9b}31m", "t%253D", "%2520", "--token", "-token", "-hp",
         "token_", "\u{fc}ber", "\u{43a}\u{43b}\u{44e}\u{447}",
     ] {
-        assert_removed(&format!("x {before}{token} y"), &token);
+        assert_cleaned(&format!("x {before}{token} y"), &token);
     }
-    assert_removed(&format!("&#{};{}", token.as_bytes()[0], &token[1..]), &token[1..]);
-    assert_removed(&format!("&#x{:x};{}", token.as_bytes()[0], &token[1..]), &token[1..]);
+    assert_cleaned(&format!("&#{};{}", token.as_bytes()[0], &token[1..]), &token[1..]);
+    assert_cleaned(&format!("&#x{:x};{}", token.as_bytes()[0], &token[1..]), &token[1..]);
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn arguments_in_a_list_are_read_as_a_command() {
             format!(r#"["redis-cli","-a","{secret}"]"#),
             format!(r#"["curl","-u","me:{secret}","https://h"]"#),
         ] {
-            assert_removed(&list, secret);
-            assert_removed(&serde_json::json!({ "arguments": list }).to_string(), secret);
+            assert_cleaned(&list, secret);
+            assert_cleaned(&serde_json::json!({ "arguments": list }).to_string(), secret);
         }
     }
     for list in [
@@ -122,13 +122,13 @@ fn a_token_that_a_line_end_splits_is_found() {
     for between in ["\n", "\r\n", "\\n", "\n    ", "\n\t"] {
         for at in [10, 24, 39] {
             let text = format!("the token is {} and more", wrapped(&token, at, between));
-            assert_removed(&text, &token[at..]);
+            assert_cleaned(&text, &token[at..]);
             assert!(!Redactor::new().clean(&text, TextForm::Plain).contains(&token[4..at]));
         }
     }
     // Over several lines, as `fold -w 12` does it.
     let lines: Vec<&str> = [&token[..12], &token[12..24], &token[24..36], &token[36..]].into();
-    assert_removed(&format!("{}\nend", lines.join("\n")), &token[12..24]);
+    assert_cleaned(&format!("{}\nend", lines.join("\n")), &token[12..24]);
     // The first line alone is a token of its kind.
     let key = format!("sk-ant-api03-{}", noise(811, 80));
     let clean = Redactor::new().clean(&wrapped(&key, 50, "\n"), TextForm::Plain).into_owned();
@@ -155,16 +155,16 @@ fn the_next_line_is_no_part_of_a_token() {
 #[test]
 fn secrets_in_quoted_printable_text_are_found() {
     let secret = "Vq8rT2mZx4Kp";
-    assert_removed(&format!("DB_PASSWORD=3D\"{secret}\""), secret);
-    assert_removed(&format!("password=3D{secret}"), secret);
+    assert_cleaned(&format!("DB_PASSWORD=3D\"{secret}\""), secret);
+    assert_cleaned(&format!("password=3D{secret}"), secret);
     let token = github(813);
-    assert_removed(&format!("<a href=3D\"https://h.test/?token=3D{token}\">"), &token);
+    assert_cleaned(&format!("<a href=3D\"https://h.test/?token=3D{token}\">"), &token);
 }
 
 #[test]
 fn text_after_a_token_of_fixed_length_does_not_hide_it() {
     let token = github(814);
-    assert_removed(&format!("{token}\u{8fd9}"), &token);
+    assert_cleaned(&format!("{token}\u{8fd9}"), &token);
     for after in ["foo", "foo_bar", "9"] {
         let clean = Redactor::new()
             .clean(&format!("key AKIAQ3EGTR5VN7WZLK2P{after}"), TextForm::Plain)
