@@ -11,13 +11,17 @@
 //!
 //! `docs/checks.md` lists the tools and the rules.
 
+mod call_arguments;
 mod check_call;
 mod check_plan;
+mod command_classifier;
 mod command_words;
 mod judge;
+mod non_checking;
 mod outcome_solver;
 mod plan_builder;
 mod runner_failure;
+mod script_call;
 mod summary;
 mod summary_table;
 mod target;

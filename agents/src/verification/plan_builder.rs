@@ -1,10 +1,12 @@
 //! Parses a command line into a plan of its checks.
 
-use super::check_call::{self, CheckCall, ClassifiedCommand, RunSurroundings, program_name};
+use super::call_arguments::program_name;
+use super::check_call::{CheckCall, RunSurroundings};
 use super::check_plan::{
     CheckPlan, CommandListItem, EchoedLine, ExitCodeTree, MAX_CHECKS, OutputEvent, PipeCode,
     PlacedCheck, PrintedExitCode, file_name, foreign_to,
 };
+use super::command_classifier::{ClassifiedCommand, classify_words};
 use super::command_words::{
     self, FAILURE_CODES, FILE_COMMANDS, HARDLY_FAIL, collect_readers, echoed_line,
     exit_code_variable, is_echo, is_first_code, is_variable, printed_code, program_of,
@@ -393,7 +395,7 @@ impl CheckPlanBuilder {
             _ if HARDLY_FAIL.contains(program) => return ExitCodeTree::Zero,
             _ => {}
         }
-        match check_call::classify_words(&words) {
+        match classify_words(&words) {
             ClassifiedCommand::Check(call) if self.checks.len() < MAX_CHECKS => {
                 self.check(*call, command, context)
             }

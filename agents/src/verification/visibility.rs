@@ -1,6 +1,6 @@
 //! How much of a check's output is visible if it is piped through other programs.
 
-use super::check_call::program_name;
+use super::call_arguments::program_name;
 use forge_store::shell::syntax_tree::ShellNode;
 
 /// Which ends of an output are visible.
