@@ -1,234 +1,29 @@
 //! Follows the journal: holds the newest known generation and the journal's tail after it.
 
-use super::gap_check::GapCheckedSnapshot;
 use super::index::{self, PositionedRecord};
+use super::journal_tail::JournalTail;
 use super::object;
-use super::object_cache::ObjectCache;
 use super::parallel;
-use super::read_snapshot::{LazyOperationRows, ReadSnapshot};
-use super::refs::{StoreRefs, advance, advance_by};
+use super::published_generation::PublishedGeneration;
+use super::read_snapshot::ReadSnapshot;
+use super::refs::StoreRefs;
 use super::request::{self, StoreRequest};
 use super::row_overlay::RowOverlay;
-use super::session_table::SessionSource;
 use super::spool;
 use crate::backend::{
-    self, Index, IntegrityBreach, LogFrame, LogPosition, LogTail, ScanDirection, Snapshot, Spool,
-    WriteAheadLog, locked,
+    self, Index, LogFrame, LogPosition, LogTail, Snapshot, Spool, WriteAheadLog, locked,
 };
 use crate::error::{Error, Result};
-use crate::format::{Record, RecordChange, StoreHead, key};
+use crate::format::{Record, RecordChange, StoreHead};
 use crate::model::{SessionId, SessionNumber};
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-
-/// The known part of the journal's tail.
-#[derive(Default)]
-pub(crate) struct TailState {
-    /// Start of the tail: the position of its generation.
-    start: LogPosition,
-    end: LogPosition,
-    records: Arc<Vec<Arc<PositionedRecord>>>,
-    /// The refs at the end of the tail.
-    refs: Arc<StoreRefs>,
-    /// The generation, which is opened when it is needed.
-    base: Option<Arc<PublishedGeneration>>,
-    /// Cache of opened objects of the generation and the tail.
-    object_cache: Arc<ObjectCache>,
-    /// The rows of the first `indexed` records.
-    rows: Arc<RowOverlay>,
-    rows_refs: StoreRefs,
-    /// Whether `rows` has no operation rows.
-    lacks_operations: bool,
-    /// Makes the operation rows on demand, if `rows` has none.
-    operation_rows: Option<Arc<LazyOperationRows>>,
-    indexed: usize,
-    loaded: bool,
-    /// Whether this is the tail of a copied store, which keeps its generation even if that expires
-    /// soon.
-    is_copy: bool,
-}
-
-impl TailState {
-    /// Returns the position at which the tail ends.
-    pub(crate) const fn end(&self) -> LogPosition {
-        self.end
-    }
-
-    /// Rebases the tail onto the generation at this position. Earlier records are dropped; later
-    /// ones stay, so that the next writer need not read them again. Returns the old state.
-    fn rebase_onto(&mut self, position: LogPosition) -> Option<Self> {
-        // The tail is already based on this generation or a newer one: another thread was faster.
-        if self.loaded && position <= self.start {
-            return None;
-        }
-        let mut next = Self::default();
-        if self.loaded && (self.start..=self.end).contains(&position) {
-            let applied = self.records.partition_point(|placed| placed.position < position);
-            next.records = Arc::new(Arc::make_mut(&mut self.records).split_off(applied));
-            (next.start, next.end, next.loaded) = (position, self.end, true);
-        }
-        Some(std::mem::replace(self, next))
-    }
-
-    /// Builds the refs again after a rebase, from the new generation and the records after it.
-    /// Sessions that the old state had in memory are not read again.
-    fn advance_all(&mut self, old: &Self, base: Arc<PublishedGeneration>) -> Result<()> {
-        let mut refs = base.refs();
-        let changes = || self.records.iter().flat_map(|placed| &placed.record.changes);
-        let changed: HashSet<_> = changes().flat_map(RecordChange::sessions).collect();
-        refs.sessions.keep_from(&old.refs.sessions, |number| changed.contains(&number));
-        changes().try_for_each(|change| advance_by(&mut refs, change))?;
-        self.base = Some(base);
-        self.refs = Arc::new(refs);
-        Ok(())
-    }
-
-    /// Adds a record to the list.
-    fn push(&mut self, placed: PositionedRecord) {
-        // `operation_rows` shares the list, so that each push would copy the list. The field is
-        // cleared if no snapshot uses these rows and they are not made yet.
-        self.operation_rows
-            .take_if(|lazy| Arc::get_mut(lazy).is_some_and(|lazy| lazy.made().is_none()));
-        Arc::make_mut(&mut self.records).push(Arc::new(placed));
-    }
-
-    /// Adds the next record of the journal, which ends at this position. An error clears
-    /// everything, because half-applied refs match no moment.
-    fn add(&mut self, placed: PositionedRecord, end: LogPosition) -> Result<()> {
-        // After a panic the tail counts as not loaded, so that the next reader begins again.
-        self.loaded = false;
-        let moved = advance(Arc::make_mut(&mut self.refs), &placed.record);
-        if moved.is_err() {
-            *self = Self::default();
-            return moved;
-        }
-        self.push(placed);
-        self.end = end;
-        self.loaded = true;
-        Ok(())
-    }
-
-    /// Makes the rows of the records that have none yet. The rows are moved out meanwhile, so that
-    /// an error leaves no rows instead of rows of half a record.
-    ///
-    /// Operation rows are left out until they are needed by a reader or a record.
-    fn index(&mut self, base: &dyn Snapshot) -> Result<()> {
-        let empty = || (Arc::new(object::rows_of_tail()), StoreRefs::default(), 0);
-        let (mut rows, mut refs, mut from) = match std::mem::take(&mut self.indexed) {
-            0 => empty(),
-            from => (std::mem::take(&mut self.rows), std::mem::take(&mut self.rows_refs), from),
-        };
-        let lazy = self.operation_rows.take();
-        let all_rows = lazy.as_ref().and_then(|lazy| lazy.made());
-        let none_yet = from == 0 || (self.lacks_operations && all_rows.is_none());
-        let new = self.records.get(from..).unwrap_or_default();
-        if none_yet && new.iter().all(|placed| index::needs_no_operations(&placed.record)) {
-            index::apply_all_but_operations(base, Arc::make_mut(&mut rows), &mut refs, new)?;
-            self.operation_rows = Some(Arc::new(LazyOperationRows::of(Arc::clone(&self.records))));
-            self.lacks_operations = true;
-        } else {
-            if let Some(all) = all_rows {
-                rows = Arc::new(all.clone());
-            } else if none_yet {
-                (rows, refs, from) = empty();
-            }
-            let new = self.records.get(from..).unwrap_or_default();
-            index::apply_all(base, Arc::make_mut(&mut rows), &mut refs, new)?;
-            self.lacks_operations = false;
-        }
-        (self.rows, self.rows_refs, self.indexed) = (rows, refs, self.records.len());
-        Ok(())
-    }
-}
-
-fn replaced_too_fast() -> Error {
-    Error::Internal("the index is replaced faster than it can be opened".to_owned())
-}
-
-/// Returns the head with which a record begins a segment.
-fn head_of(record: &Record) -> Option<&StoreHead> {
-    match record.changes.first() {
-        Some(RecordChange::Head(head)) => Some(head),
-        _ => None,
-    }
-}
-
-/// The generation below a tail, and the head of the segment after it.
-pub(super) struct PublishedGeneration {
-    log: Arc<dyn WriteAheadLog>,
-    index: Arc<dyn Index>,
-    position: LogPosition,
-    head: Option<StoreHead>,
-    opened: OnceLock<Arc<dyn Snapshot>>,
-}
-
-impl PublishedGeneration {
-    /// Opens the generation, if it is not open yet.
-    ///
-    /// # Errors
-    /// [`Gone`](backend::Error::Gone) if a newer one has replaced it.
-    fn open(&self) -> Result<&Arc<dyn Snapshot>> {
-        if let Some(opened) = self.opened.get() {
-            return Ok(opened);
-        }
-        let base = self.index.snapshot()?;
-        if base.position() != self.position {
-            let (position, start) = (self.position, base.position());
-            return Err(backend::Error::Gone { position, start }.into());
-        }
-        self.check_witnessed(&*base)?;
-        let base = match &self.head {
-            Some(head) => Arc::new(GapCheckedSnapshot::new(base, head)),
-            None => base,
-        };
-        Ok(self.opened.get_or_init(|| base))
-    }
-
-    /// Checks that the last record that the witness saw is in the index, if the index contains the
-    /// position at which this record ends.
-    fn check_witnessed(&self, base: &dyn Snapshot) -> Result<()> {
-        let Some((position, hash)) = self.log.witnessed()? else { return Ok(()) };
-        if position == 0 || position > base.position() {
-            return Ok(());
-        }
-        let before = key::KeyBuilder::new().number(position).build();
-        let last = base.scan(key::RECORDS, &[], &before, ScanDirection::Descending, 1)?;
-        if last.first().is_some_and(|(_, found)| found.starts_with(&hash)) {
-            self.log.note_witness_checked();
-            return Ok(());
-        }
-        let what = format!(
-            "the record that ends at position {position} is not the one that the store's witness saw: another copy of \
-             the store was put in its place"
-        );
-        Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
-    }
-
-    /// Returns whether the generation is open and will be removed soon.
-    fn expires_soon(&self) -> bool {
-        self.opened.get().is_some_and(|base| base.expires_soon())
-    }
-
-    /// Returns the refs at the position of the generation.
-    fn refs(self: &Arc<Self>) -> StoreRefs {
-        let mut refs = StoreRefs::begin(&self.head.clone().unwrap_or_default());
-        refs.sessions.set_source(Arc::clone(self) as _);
-        refs
-    }
-}
-
-impl SessionSource for PublishedGeneration {
-    fn generation(&self) -> Result<&dyn Snapshot> {
-        self.open().map(|base| &**base)
-    }
-}
 
 /// Follows the journal and the index of a store. Shared by all users of the store in one process.
 pub(crate) struct JournalFollower {
     pub(crate) log: Arc<dyn WriteAheadLog>,
     pub(crate) index: Arc<dyn Index>,
     pub(crate) spool: Option<Arc<dyn Spool>>,
-    tail: Mutex<TailState>,
+    tail: Mutex<JournalTail>,
     /// Sessions in the spool, with the numbers that this process returned for them.
     promised: Mutex<Vec<(SessionNumber, SessionId)>>,
     /// Set if all reads of this process show one fixed moment: what was read of it.
@@ -260,6 +55,18 @@ enum HeldMoment {
     Refs(Arc<StoreRefs>, LogPosition),
     /// All of it.
     View(ReadSnapshot),
+}
+
+fn replaced_too_fast() -> Error {
+    Error::Internal("the index is replaced faster than it can be opened".to_owned())
+}
+
+/// Returns the head with which a record begins a segment.
+fn head_of(record: &Record) -> Option<&StoreHead> {
+    match record.changes.first() {
+        Some(RecordChange::Head(head)) => Some(head),
+        _ => None,
+    }
 }
 
 impl JournalFollower {
@@ -380,7 +187,7 @@ impl JournalFollower {
         Ok(())
     }
 
-    fn lock_tail(&self) -> MutexGuard<'_, TailState> {
+    fn lock_tail(&self) -> MutexGuard<'_, JournalTail> {
         // A poisoned lock is used too: a panic in another request must not end all later ones.
         locked(&self.tail)
     }
@@ -413,7 +220,7 @@ impl JournalFollower {
             if self.ensure_base(&mut known)?.is_some() {
                 return Ok((Arc::clone(&known.refs), known.end));
             }
-            *known = TailState::default();
+            *known = JournalTail::default();
         }
         Err(replaced_too_fast())
     }
@@ -428,31 +235,21 @@ impl JournalFollower {
     pub(crate) fn written_view(&self) -> Result<ReadSnapshot> {
         let mut known = self.lock_tail();
         let base = self.look_with_base(&mut known)?;
-        Self::indexed(&mut known, base)
+        known.view(base)
     }
 
     /// Returns the generation below the tail, and the tail with which the follower of a copy of
     /// this store begins; see [`JournalFollower::begin_with`].
-    pub(crate) fn copied_tail(&self) -> Result<(Arc<dyn Snapshot>, TailState)> {
+    pub(crate) fn copied_tail(&self) -> Result<(Arc<dyn Snapshot>, JournalTail)> {
         let mut known = self.lock_tail();
         // The request of this thread may have read the journal before other writers appended.
         self.catch_up(&mut known)?;
         let generation = self.look_with_base(&mut known)?;
-        let tail = TailState {
-            start: known.start,
-            end: known.end,
-            records: Arc::clone(&known.records),
-            refs: Arc::clone(&known.refs),
-            base: known.base.clone(),
-            loaded: true,
-            is_copy: true,
-            ..TailState::default()
-        };
-        Ok((generation, tail))
+        Ok((generation, known.copied()))
     }
 
     /// Begins with the tail of a copied store. The journal of the copy need not contain it.
-    pub(crate) fn begin_with(&self, tail: TailState) {
+    pub(crate) fn begin_with(&self, tail: JournalTail) {
         *self.lock_tail() = tail;
     }
 
@@ -512,7 +309,7 @@ impl JournalFollower {
     /// Clears the tail in memory, and returns its records from a position on. The next read starts
     /// from the store.
     pub(crate) fn take_records(&self, from: LogPosition) -> Vec<PositionedRecord> {
-        let TailState { records, .. } = std::mem::take(&mut *self.lock_tail());
+        let JournalTail { records, .. } = std::mem::take(&mut *self.lock_tail());
         let mut records = Arc::unwrap_or_clone(records);
         let first = records.partition_point(|placed| placed.position < from);
         records.drain(first..).map(Arc::unwrap_or_clone).collect()
@@ -528,7 +325,7 @@ impl JournalFollower {
 
     /// Clears the tail in memory. The next read starts from the store.
     pub(crate) fn forget(&self) {
-        *self.lock_tail() = TailState::default();
+        *self.lock_tail() = JournalTail::default();
     }
 
     /// Removes generations without readers. Those that are still in use are removed by a later
@@ -558,7 +355,7 @@ impl JournalFollower {
         if known.loaded
             && let Some(base) = self.ensure_base(&mut known)?
         {
-            return Self::indexed(&mut known, base);
+            return known.view(base);
         }
         drop(known);
         self.written_view()
@@ -581,7 +378,7 @@ impl JournalFollower {
 
     /// If there is a newer generation: rebases the tail onto it if the tail is long, and clears the
     /// tail if a secret was purged since the present generation. Returns whether it did either.
-    fn adopt_newer_base(&self, known: &mut TailState) -> Result<bool> {
+    fn adopt_newer_base(&self, known: &mut JournalTail) -> Result<bool> {
         let begun = known.base.as_ref().and_then(|base| base.head.as_ref());
         let purged = begun.map_or(0, |head| head.purges) < known.refs.purges;
         if !purged && known.end - known.start <= LONG_TAIL_BYTES {
@@ -592,7 +389,7 @@ impl JournalFollower {
             return Ok(false);
         }
         if purged {
-            *known = TailState::default();
+            *known = JournalTail::default();
         } else {
             self.rebase(known, newest);
         }
@@ -600,7 +397,7 @@ impl JournalFollower {
     }
 
     /// Rebases the tail onto the generation at this position. Returns the old state.
-    fn rebase(&self, known: &mut TailState, position: LogPosition) -> Option<TailState> {
+    fn rebase(&self, known: &mut JournalTail, position: LogPosition) -> Option<JournalTail> {
         let old = known.rebase_onto(position)?;
         let begun = known.records.first().and_then(|first| head_of(&first.record)).cloned();
         let rebased = begun.is_some_and(|head| {
@@ -608,7 +405,7 @@ impl JournalFollower {
         });
         if !rebased {
             // The next reader reads the journal again, and reports what is wrong.
-            *known = TailState::default();
+            *known = JournalTail::default();
         }
         Some(old)
     }
@@ -619,7 +416,7 @@ impl JournalFollower {
         head: Option<StoreHead>,
     ) -> Arc<PublishedGeneration> {
         let (log, index) = (Arc::clone(&self.log), Arc::clone(&self.index));
-        Arc::new(PublishedGeneration { log, index, position, head, opened: OnceLock::new() })
+        Arc::new(PublishedGeneration::new(log, index, position, head))
     }
 
     /// Begins a request of this thread; see [`StoreRequest`].
@@ -632,7 +429,7 @@ impl JournalFollower {
     }
 
     /// Reads the new records of the journal, unless this thread's request has done so.
-    fn look(&self, known: &mut TailState) -> Result<()> {
+    fn look(&self, known: &mut JournalTail) -> Result<()> {
         if known.loaded && request::has_looked(self.address()) {
             return Ok(());
         }
@@ -643,7 +440,7 @@ impl JournalFollower {
 
     /// Reads the new records like [`JournalFollower::look`], and opens the generation below the
     /// tail.
-    fn look_with_base(&self, known: &mut TailState) -> Result<Arc<dyn Snapshot>> {
+    fn look_with_base(&self, known: &mut JournalTail) -> Result<Arc<dyn Snapshot>> {
         for _ in 0..MAX_ATTEMPTS {
             self.look(known)?;
             if self.adopt_newer_base(known)? {
@@ -652,15 +449,15 @@ impl JournalFollower {
             if let Some(base) = self.ensure_base(known)? {
                 return Ok(base);
             }
-            *known = TailState::default();
+            *known = JournalTail::default();
         }
         Err(replaced_too_fast())
     }
 
-    fn catch_up(&self, known: &mut TailState) -> Result<()> {
+    fn catch_up(&self, known: &mut JournalTail) -> Result<()> {
         let mut lost: Option<(LogPosition, backend::Error)> = None;
         if !known.is_copy && known.base.as_ref().is_some_and(|base| base.expires_soon()) {
-            *known = TailState::default();
+            *known = JournalTail::default();
         }
         for _ in 0..MAX_ATTEMPTS {
             let mut first = None;
@@ -671,14 +468,14 @@ impl JournalFollower {
                 if let Some((_, error)) = lost.take_if(|(from, _)| *from >= start) {
                     return Err(error.into());
                 }
-                *known = TailState { start, end: start, loaded: true, ..TailState::default() };
+                *known = JournalTail::begin(start);
             }
             match self.read_more(known, first) {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(Error::Backend(error @ backend::Error::Gone { .. })) => {
                     lost = Some((known.start, error));
-                    *known = TailState::default();
+                    *known = JournalTail::default();
                 }
                 Err(other) => return Err(other),
             }
@@ -696,7 +493,7 @@ impl JournalFollower {
     /// whether there may be more.
     fn read_more(
         &self,
-        known: &mut TailState,
+        known: &mut JournalTail,
         read: Option<Result<LogTail, backend::Error>>,
     ) -> Result<bool> {
         let tail = read.unwrap_or_else(|| self.log.read(known.end, READ_BYTES))?;
@@ -706,7 +503,7 @@ impl JournalFollower {
         Ok(is_more)
     }
 
-    fn extend(&self, known: &mut TailState, frame: &LogFrame) -> Result<()> {
+    fn extend(&self, known: &mut JournalTail, frame: &LogFrame) -> Result<()> {
         if frame.position < known.end {
             return Ok(());
         }
@@ -732,7 +529,7 @@ impl JournalFollower {
 
     /// Opens the generation below the tail. `None` if a newer one has replaced it: then the caller
     /// starts again.
-    fn ensure_base(&self, known: &mut TailState) -> Result<Option<Arc<dyn Snapshot>>> {
+    fn ensure_base(&self, known: &mut JournalTail) -> Result<Option<Arc<dyn Snapshot>>> {
         let start = known.start;
         let base = known.base.get_or_insert_with(|| self.generation(start, None));
         match base.open() {
@@ -740,60 +537,5 @@ impl JournalFollower {
             Err(Error::Backend(backend::Error::Gone { .. })) => Ok(None),
             Err(other) => Err(other),
         }
-    }
-
-    fn indexed(known: &mut TailState, base: Arc<dyn Snapshot>) -> Result<ReadSnapshot> {
-        if known.indexed < known.records.len() {
-            known.index(&*base)?;
-        }
-        Ok(ReadSnapshot {
-            base,
-            rows: Arc::clone(&known.rows),
-            operation_rows: known.operation_rows.clone(),
-            position: known.end,
-            object_cache: Arc::clone(&known.object_cache),
-            planned: false,
-            refs: Arc::clone(&known.refs),
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::refs::tests::of_one_session;
-    use crate::format::{DeltaPart, RecordBytes};
-    use crate::model::{Operation, OperationAuthor, OperationId, Timestamp};
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    fn record(counts: &[u64]) -> PositionedRecord {
-        let operation = Operation {
-            id: OperationId::from_bytes([0; 16]),
-            verb: "import".to_owned(),
-            author: OperationAuthor::Hook,
-            time: Timestamp::default(),
-        };
-        let facts = |count: &u64| RecordChange::Facts {
-            session: 0,
-            count: *count,
-            first: Timestamp::default(),
-            last: Timestamp::default(),
-            page: DeltaPart::Inline(RecordBytes::default()),
-        };
-        let changes = counts.iter().map(facts).collect();
-        PositionedRecord { position: 0, hash: [0; 32], record: Record { operation, changes } }
-    }
-
-    /// After a panic between two changes of a record, the same process read half of the record.
-    #[test]
-    fn after_a_panic_in_a_record_the_tail_is_read_again() {
-        let refs = Arc::new(of_one_session(Timestamp::default()));
-        let mut tail = TailState { refs, loaded: true, ..TailState::default() };
-        tail.add(record(&[1, 2]), 10).unwrap();
-        assert_eq!((tail.loaded, tail.end, tail.records.len()), (true, 10, 1));
-        // The second count is more than fits.
-        let added = catch_unwind(AssertUnwindSafe(|| tail.add(record(&[1, u64::MAX]), 20)));
-        assert!(added.is_err());
-        assert_eq!((tail.loaded, tail.end, tail.records.len()), (false, 10, 1));
     }
 }
