@@ -27,6 +27,7 @@ pub(crate) struct EditDescription<'a> {
     new_str: LenientText<'a>,
 }
 
+/// A hunk of a structured patch. Each of its lines begins with a mark: space, `+` or `-`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct PatchHunk<'a> {
@@ -38,6 +39,7 @@ struct PatchHunk<'a> {
     lines: LenientList<LenientText<'a>>,
 }
 
+/// The replacement of a text in a file by another one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TextReplacement<'a> {
@@ -77,35 +79,35 @@ impl EditDescription<'_> {
             .filter(|edit| edit.old_string.0.is_some() || edit.new_string.0.is_some());
         let mut edits = edits.peekable();
         if hunks.peek().is_some() {
-            patch.heading(path, path);
+            patch.begin(path, path);
             hunks.for_each(|hunk| patch.hunk(hunk));
         } else if let Some(content) = self.file_text.text() {
-            patch.heading("/dev/null", path);
-            patch.whole('+', content);
+            patch.begin("/dev/null", path);
+            patch.whole_file('+', content);
         } else if self.old_str.0.is_some() || self.new_str.0.is_some() {
-            patch.heading(path, path);
+            patch.begin(path, path);
             patch.replacement(self.old_str.text(), self.new_str.text());
         } else if self.kind.is("update") {
             // A file that was written again with the same content.
         } else if let (Some(kind @ ("add" | "delete")), Some(content)) =
             (self.kind.text(), &self.content.0)
         {
-            // Codex names the file outside of this description, so there is no heading.
+            // Codex names the file outside of this description, so the patch has no paths.
             let mark = if kind == "add" { '+' } else { '-' };
-            patch.whole(mark, content);
+            patch.whole_file(mark, content);
         } else if let Some(content) = &self.content.0 {
-            patch.heading("/dev/null", path);
-            patch.whole('+', content);
+            patch.begin("/dev/null", path);
+            patch.whole_file('+', content);
         } else if edits.peek().is_some() {
-            patch.heading(path, path);
+            patch.begin(path, path);
             for edit in edits {
                 patch.replacement(edit.old_string.text(), edit.new_string.text());
             }
         } else if self.old_string.0.is_some() || self.new_string.0.is_some() {
-            patch.heading(path, path);
+            patch.begin(path, path);
             patch.replacement(self.old_string.text(), self.new_string.text());
         } else if let Some(source) = &self.new_source.0 {
-            patch.heading(path, path);
+            patch.begin(path, path);
             patch.replacement(None, Some(source));
         } else {
             return None;
@@ -115,10 +117,12 @@ impl EditDescription<'_> {
 }
 
 impl UnifiedPatch {
-    fn heading(&mut self, old: &str, new: &str) {
+    /// Begins the patch with the paths of the old and the new file.
+    fn begin(&mut self, old: &str, new: &str) {
         self.text = format!("--- {old}\n+++ {new}\n");
     }
 
+    /// Adds a line with its mark, and counts it.
     fn line(&mut self, mark: char, line: &str) {
         match mark {
             '+' => self.added += 1,
@@ -130,6 +134,7 @@ impl UnifiedPatch {
         self.text.push('\n');
     }
 
+    /// Adds a hunk of a structured patch.
     fn hunk(&mut self, hunk: &PatchHunk<'_>) {
         let [old_start, old_lines, new_start, new_lines] =
             [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines]
@@ -147,7 +152,7 @@ impl UnifiedPatch {
     }
 
     /// Adds all lines of a file that was added or deleted.
-    fn whole(&mut self, mark: char, content: &str) {
+    fn whole_file(&mut self, mark: char, content: &str) {
         let lines = content.lines().count();
         if lines == 0 {
             return;

@@ -53,7 +53,7 @@ pub fn readable_values(encoding: &str, bytes: &[u8]) -> Option<Vec<Value>> {
             let mut rest = bytes;
             let mut values = Vec::new();
             while !rest.is_empty() {
-                values.push(readable(&read(&mut rest, MAX_DEPTH)?, MAX_DEPTH));
+                values.push(readable(&next_packed(&mut rest, MAX_DEPTH)?, MAX_DEPTH));
             }
             Some(values)
         }
@@ -117,10 +117,12 @@ fn one_line(value: &Value) -> String {
     }
 }
 
-fn read<'a>(bytes: &mut &'a [u8], depth: usize) -> Option<ValueRef<'a>> {
+/// Reads the next MessagePack value of these bytes, and removes it from them.
+fn next_packed<'a>(bytes: &mut &'a [u8], depth: usize) -> Option<ValueRef<'a>> {
     read_value_ref_with_max_depth(bytes, depth).ok()
 }
 
+/// Turns a MessagePack value into a value that people can read.
 fn readable(value: &ValueRef<'_>, depth: usize) -> Value {
     match value {
         ValueRef::Nil => Value::Null,
@@ -141,11 +143,13 @@ fn readable(value: &ValueRef<'_>, depth: usize) -> Value {
             Value::List(items.iter().map(|item| readable(item, depth)).collect())
         }
         ValueRef::Map(entries) => Value::Map(fields(entries, depth)),
-        ValueRef::Ext(code, bytes) => extension(*code, bytes, depth)
-            .unwrap_or_else(|| class("unknown", [("bytes", Value::Bytes(bytes.to_vec()))])),
+        ValueRef::Ext(code, bytes) => extension(*code, bytes, depth).unwrap_or_else(|| {
+            object_of_class("unknown", [("bytes", Value::Bytes(bytes.to_vec()))])
+        }),
     }
 }
 
+/// Returns the entries of a map as fields. A key that is not text is written as JSON.
 fn fields(entries: &[(ValueRef<'_>, ValueRef<'_>)], depth: usize) -> FieldMap {
     let name = |key: &ValueRef<'_>| match readable(key, depth) {
         Value::Text(name) => name,
@@ -158,7 +162,7 @@ fn fields(entries: &[(ValueRef<'_>, ValueRef<'_>)], depth: usize) -> FieldMap {
 /// deep.
 fn extension(code: i8, mut bytes: &[u8], depth: usize) -> Option<Value> {
     let depth = depth.checked_sub(1)?;
-    let content = read(&mut bytes, depth)?;
+    let content = next_packed(&mut bytes, depth)?;
     if code == extension::DELTA_SNAPSHOT {
         return Some(readable(&content, depth));
     }
@@ -166,16 +170,18 @@ fn extension(code: i8, mut bytes: &[u8], depth: usize) -> Option<Value> {
     if code == extension::NUMPY_ARRAY {
         let [kind, shape, ..] = parts.as_slice() else { return None };
         let class_fields = [("type", readable(kind, depth)), ("shape", readable(shape, depth))];
-        return Some(class("numpy.ndarray", class_fields));
+        return Some(object_of_class("numpy.ndarray", class_fields));
     }
     let [module, name, given, ..] = parts.as_slice() else { return None };
     let (module, name) = (text(module)?, text(name)?);
     let path = format!("{module}.{name}");
     Some(match (code, given) {
         (extension::ONE_ARGUMENT | extension::METHOD, given) => {
-            class(&path, [("value", readable(given, depth))])
+            object_of_class(&path, [("value", readable(given, depth))])
         }
-        (extension::ARGUMENTS, given) => class(&path, [("arguments", readable(given, depth))]),
+        (extension::ARGUMENTS, given) => {
+            object_of_class(&path, [("arguments", readable(given, depth))])
+        }
         (
             extension::NAMED_ARGUMENTS | extension::PYDANTIC_1 | extension::PYDANTIC_2,
             ValueRef::Map(entries),
@@ -193,7 +199,8 @@ fn text<'a>(value: &'a ValueRef<'_>) -> Option<&'a str> {
     if let ValueRef::String(text) = value { text.as_str() } else { None }
 }
 
-fn class<const N: usize>(path: &str, class_fields: [(&str, Value); N]) -> Value {
+/// Returns an object of the class with this path, with these fields.
+fn object_of_class<const N: usize>(path: &str, class_fields: [(&str, Value); N]) -> Value {
     let class_fields = class_fields.into_iter().map(|(name, value)| (name.to_owned(), value));
     Value::Map(class_fields.chain([(CLASS_FIELD.to_owned(), path.into())]).collect())
 }
