@@ -80,8 +80,9 @@ impl ExaminedJournal {
 /// A change of the catalogue. A whole catalogue is written as one change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CatalogueChange {
-    /// The next number of a block, file or group.
-    pub(super) next: u64,
+    /// The last number that a block, file or group got.
+    #[serde(rename = "next")]
+    pub(super) last_number: u64,
     pub(super) examined: Option<ExaminedJournal>,
     /// Blocks that do not exist any more.
     pub(super) removed: Vec<u64>,
@@ -101,7 +102,8 @@ pub(super) struct CatalogueChange {
 /// What the copy of texts has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Catalogue {
-    pub(super) next: u64,
+    /// The last number that a block, file or group got.
+    pub(super) last_number: u64,
     pub(super) examined: Option<ExaminedJournal>,
     pub(super) blocks: BTreeMap<u64, BlockPlace>,
     pub(super) groups: BTreeMap<u64, GroupPlace>,
@@ -113,7 +115,7 @@ pub(super) struct Catalogue {
     /// The length of the valid part of the file.
     length: u64,
     /// Where the first change ends in the file; 0 if there is none.
-    first: u64,
+    first_end: u64,
 }
 
 impl Catalogue {
@@ -124,10 +126,10 @@ impl Catalogue {
         let mut catalogue = Self::default();
         let Some(mut rest) = bytes.strip_prefix(MAGIC) else { return Ok(catalogue) };
         catalogue.length = MAGIC.len() as u64;
-        while let Some((change, after)) = change_of(rest, catalogue.length, seal) {
+        while let Some((change, after)) = read_change(rest, catalogue.length, seal) {
             catalogue.length += (rest.len() - after.len()) as u64;
-            if catalogue.first == 0 {
-                catalogue.first = catalogue.length;
+            if catalogue.first_end == 0 {
+                catalogue.first_end = catalogue.length;
             }
             catalogue.apply(change);
             rest = after;
@@ -136,7 +138,7 @@ impl Catalogue {
     }
 
     pub(super) fn apply(&mut self, change: CatalogueChange) {
-        self.next = self.next.max(change.next);
+        self.last_number = self.last_number.max(change.last_number);
         self.examined = change.examined.or(self.examined);
         for number in &change.removed {
             for part in self.blocks.remove(number).iter().flat_map(|block| &block.parts) {
@@ -167,7 +169,7 @@ impl Catalogue {
     /// Returns the change that makes this catalogue from an empty one, without the stale marks.
     fn whole(&self) -> CatalogueChange {
         CatalogueChange {
-            next: self.next,
+            last_number: self.last_number,
             examined: self.examined,
             blocks: self.blocks.values().cloned().collect(),
             groups: self.groups.values().cloned().collect(),
@@ -192,9 +194,9 @@ impl Catalogue {
         numbers.filter_map(|number| self.blocks.get(number))
     }
 
-    /// Returns the change that forgets these blocks and groups, because they are damaged or have
-    /// texts that must be removed. Afterwards the sessions in these blocks are incomplete.
-    pub(super) fn without(
+    /// Returns the change that removes these blocks and groups, because they are damaged or have
+    /// texts that must be removed. After it, the sessions in these blocks are incomplete.
+    pub(super) fn removal_of(
         &self,
         blocks: &BTreeSet<u64>,
         groups: &BTreeSet<u64>,
@@ -221,7 +223,7 @@ impl Catalogue {
         mut change: CatalogueChange,
         seal: &CopySeal,
     ) -> Result<(), io::Error> {
-        change.next = self.next;
+        change.last_number = self.last_number;
         let mut out = Vec::new();
         if self.length == 0 {
             out.extend_from_slice(MAGIC);
@@ -231,8 +233,8 @@ impl Catalogue {
         file.set_len(self.length)?;
         file.write_all_at(&out, self.length)?;
         self.length += out.len() as u64;
-        if self.first == 0 {
-            self.first = self.length;
+        if self.first_end == 0 {
+            self.first_end = self.length;
         }
         self.apply(change);
         Ok(())
@@ -240,7 +242,7 @@ impl Catalogue {
 
     /// Returns whether the file should be rewritten because of its many changes.
     pub(super) const fn is_long(&self) -> bool {
-        self.length - self.first > self.first + CHANGE_BYTES
+        self.length - self.first_end > self.first_end + CHANGE_BYTES
     }
 
     /// Returns the bytes of a file with this catalogue as one change, and one more if sessions are
@@ -252,7 +254,8 @@ impl Catalogue {
             return Ok(out);
         }
         let stale = self.stale.iter().copied().collect();
-        let change = CatalogueChange { next: self.next, stale, ..CatalogueChange::default() };
+        let change =
+            CatalogueChange { last_number: self.last_number, stale, ..CatalogueChange::default() };
         let at = out.len() as u64;
         put_change(&change, at, seal, &mut out)?;
         Ok(out)
@@ -264,7 +267,11 @@ fn put_change(change: &CatalogueChange, at: u64, seal: &CopySeal, out: &mut Vec<
     Ok(())
 }
 
-fn change_of<'b>(bytes: &'b [u8], at: u64, seal: &CopySeal) -> Option<(CatalogueChange, &'b [u8])> {
+fn read_change<'b>(
+    bytes: &'b [u8],
+    at: u64,
+    seal: &CopySeal,
+) -> Option<(CatalogueChange, &'b [u8])> {
     let (content, rest) = seal.open(PieceOwner::Catalogue, at, bytes)?;
     let plain = zstd::decode_all(&*content).ok()?;
     Some((unpack_bytes("catalogue of texts", &plain).ok()?, rest))

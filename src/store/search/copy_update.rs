@@ -67,7 +67,7 @@ impl SearchScope<'_> {
             let lacking = self.lacking(&Catalogue::default(), None);
             return Ok(CurrentCopy { copy: None, lacking });
         };
-        let forgotten = copy.catalogue.without(&damaged.blocks, &damaged.groups);
+        let forgotten = copy.catalogue.removal_of(&damaged.blocks, &damaged.groups);
         let is_damaged = !forgotten.removed.is_empty() || !forgotten.removed_groups.is_empty();
         copy.catalogue.apply(forgotten);
         let examined = self.examine(&copy.catalogue)?;

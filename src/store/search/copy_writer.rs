@@ -86,7 +86,7 @@ impl CopyWriter {
     /// Removes damaged blocks and groups from the copy. The sessions of these blocks become
     /// incomplete.
     pub(super) fn forget(&mut self, damaged: &DamagedParts) -> Result<()> {
-        let change = self.copy.catalogue.without(&damaged.blocks, &damaged.groups);
+        let change = self.copy.catalogue.removal_of(&damaged.blocks, &damaged.groups);
         if change == CatalogueChange::default() {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl CopyWriter {
     /// those are missing until they are copied again.
     pub(super) fn remove_session(&mut self, session: SessionNumber) -> Result<()> {
         let blocks = self.copy.catalogue.blocks_of(session).map(|block| block.number).collect();
-        let mut change = self.copy.catalogue.without(&blocks, &BTreeSet::new());
+        let mut change = self.copy.catalogue.removal_of(&blocks, &BTreeSet::new());
         if !change.incomplete.contains(&session) {
             change.incomplete.push(session);
         }
@@ -223,8 +223,8 @@ impl CopyWriter {
     }
 
     fn next_number(&mut self) -> u64 {
-        self.copy.catalogue.next += 1;
-        self.copy.catalogue.next
+        self.copy.catalogue.last_number += 1;
+        self.copy.catalogue.last_number
     }
 
     /// Returns the file and the offset for a new block with `bytes` bytes of text. An open block is

@@ -556,7 +556,7 @@ fn the_files_of_the_copy_have_the_golden_format() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("catalogue");
     let mut catalogue = Catalogue::default();
-    catalogue.next = 13;
+    catalogue.last_number = 13;
     let file = std::fs::File::create(&path).unwrap();
     let (length, parts) = (bytes.len() as u64, content.summary());
     let block = BlockPlace { number: 11, file: 10, offset: 0, length, bytes: 27, parts };
@@ -580,7 +580,7 @@ fn the_files_of_the_copy_have_the_golden_format() {
     let bytes = golden("search-catalogue", &std::fs::read(&path).unwrap());
     std::fs::write(&path, &bytes).unwrap();
     let read = Catalogue::read(&path, &seal).unwrap();
-    assert_eq!((read.next, read.examined.unwrap().position), (13, 4096));
+    assert_eq!((read.last_number, read.examined.unwrap().position), (13, 4096));
     assert_eq!(read.blocks.values().collect::<Vec<_>>(), [&block]);
     assert_eq!(read.groups[&12].blocks, [11]);
     assert_eq!(read.sessions.values().collect::<Vec<_>>(), [&progress]);
