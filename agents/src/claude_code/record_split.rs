@@ -21,6 +21,7 @@ const READINGS: usize = 16;
 pub(super) const NO_OBJECT: &str = "is not a JSON object";
 pub(super) const NOT_WHOLE: &str = "is not complete JSON";
 
+/// A part of a line: a record, or something else.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinePart {
     /// The bytes of a complete JSON object.
@@ -29,7 +30,7 @@ pub(super) enum LinePart {
     Lost(usize, String),
 }
 
-/// The part of a line without the blanks around it.
+/// Returns where a line begins and ends without the blanks around it.
 pub(super) fn trimmed(line: &[u8]) -> Range<usize> {
     let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
     let (mut start, mut end) = (0, line.len());
@@ -121,13 +122,14 @@ pub(super) fn split(line: &[u8], dialect: TranscriptDialect) -> Vec<LinePart> {
     };
     let mut offset = 0;
     for piece in text.split('\0') {
-        search.piece(piece, offset);
+        search.search_piece(piece, offset);
         offset += piece.len() + 1;
     }
     search.close(line.len());
     search.parts
 }
 
+/// A search for the records of a line, and what it has found.
 struct RecordSearch<'l> {
     dialect: TranscriptDialect,
     /// How many more bytes may be read without finding a record.
@@ -141,8 +143,8 @@ struct RecordSearch<'l> {
 }
 
 impl RecordSearch<'_> {
-    /// Searches a piece of the line without NUL bytes; `offset` is its position in the line.
-    fn piece(&mut self, text: &str, offset: usize) {
+    /// Searches a piece of the line without NUL bytes; `offset` is where it begins in the line.
+    fn search_piece(&mut self, text: &str, offset: usize) {
         let mut at = 0;
         loop {
             let rest = text.get(at..).unwrap_or_default();
@@ -152,7 +154,7 @@ impl RecordSearch<'_> {
                 return;
             }
             if self.lost.is_none() {
-                match head(rest) {
+                match parse_head(rest) {
                     Ok((_, length)) => {
                         at = start + length;
                         self.parts.push(LinePart::Record(offset + start..offset + at));
@@ -177,7 +179,7 @@ impl RecordSearch<'_> {
         let mut from = from;
         while self.budget > 0 {
             let start = from + text.get(from..)?.find("{\"")?;
-            let (next, cost) = match head(text.get(start..)?) {
+            let (next, cost) = match parse_head(text.get(start..)?) {
                 Ok((head, length)) => {
                     let end = start + length;
                     let after = text.get(end..)?.trim_start_matches(BLANK);
@@ -243,7 +245,7 @@ impl RecordHead<'_> {
 
 /// Parses the object at the beginning of a text and returns it with its length. The error says why
 /// there is none, and how many bytes were read.
-fn head(text: &str) -> Result<(RecordHead<'_>, usize), (String, usize)> {
+fn parse_head(text: &str) -> Result<(RecordHead<'_>, usize), (String, usize)> {
     if !text.starts_with('{') {
         return Err((NO_OBJECT.to_owned(), 1));
     }

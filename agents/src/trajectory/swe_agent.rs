@@ -1,4 +1,4 @@
-//! Trajectories of SWE-agent: one JSON document per run, without times, exit codes or ids.
+//! Reads trajectories of SWE-agent: one JSON document per run, without times, exit codes or ids.
 //!
 //! Every step becomes a message and, if it has an action, a command. Its edit and the submitted
 //! patch become code. The session's id is the hash of the document. The times are computed from the
@@ -84,7 +84,7 @@ impl SweAgentState {
     }
 }
 
-/// An attempt of an agent: its steps, and its position in the document.
+/// An attempt of an agent: its steps, and where it is in the document.
 struct SweAgentAttempt<'a> {
     steps: Vec<(usize, SweAgentStep<'a>)>,
     about: SweAgentSummary<'a>,
@@ -105,6 +105,7 @@ impl<'a> SweAgentAttempt<'a> {
     }
 }
 
+/// Reads the facts of a document. Its first step begins at `started_at`.
 pub(super) fn read(
     document: &TrajectoryDocument<'_>,
     started_at: Timestamp,

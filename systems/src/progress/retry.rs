@@ -17,7 +17,7 @@ vocabulary! {
         Authentication = "authentication",
         /// The review is misconfigured.
         InvalidConfiguration = "invalid_configuration",
-        /// The data to be stored contradict stored data.
+        /// The data to be stored contradicts stored data.
         ConstraintViolation = "constraint_violation",
         /// The saved data cannot be read.
         CorruptedData = "corrupted_data",
@@ -40,8 +40,8 @@ impl FailureClass {
     /// Classifies an error message, if it contains a known phrase.
     #[must_use]
     pub fn of_message(message: &str) -> Option<Self> {
-        let small = message.to_lowercase();
-        let says = |words: &[&str]| words.iter().any(|word| small.contains(word));
+        let lower = message.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         let slow = says(&["timeout", "timed out"]);
         Some(if says(&["rate limit", "too many requests", "429"]) {
             Self::RateLimit
