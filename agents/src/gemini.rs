@@ -1,4 +1,4 @@
-//! Recordings of Gemini CLI: one JSON object per line; before version 0.40, one document per
+//! Reads recordings of Gemini CLI: one JSON object per line; before version 0.40, one document per
 //! session.
 //!
 //! A message is written again as its calls progress. The last version counts, and each call becomes

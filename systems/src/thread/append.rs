@@ -43,7 +43,7 @@ pub struct AppendOptions {
     /// The tools whose calls may safely be run twice.
     pub idempotent: Vec<String>,
     /// The format of the thread, if the writer knows it. Then a text that is not a message of this
-    /// format is a fault for the guard. If this is `None`, it is an error.
+    /// format is a fault for the guard. If this is `None`, such a text is an error.
     pub form: Option<MessageFormat>,
 }
 
@@ -127,8 +127,8 @@ impl Thread {
         let (read, mut header) = self.header(&point)?;
         header.admit(&self.name, how.writer.as_deref(), act.now)?;
         let was_held = std::mem::take(&mut header.held);
-        let tail = AppendBatch::follow(&mut header, texts, how)?;
-        let held_from = guard(&mut header, &tail, how.guard, &was_held)?;
+        let batch = AppendBatch::follow(&mut header, texts, how)?;
+        let held_from = apply_guard(&mut header, &batch, how.guard, &was_held)?;
         header.writer = match (&how.writer, how.until) {
             (Some(name), Some(until)) => Some(ThreadLease { name: name.clone(), until }),
             (Some(_), None) => None,
@@ -149,12 +149,12 @@ impl Thread {
                     changes.push(ClaimChange::put(message_key(id), Value::Map(fields)));
                 }
             }
-            for (place, (id, checked)) in tail.ids.iter().zip(&tail.checked).enumerate() {
+            for (place, (id, checked)) in batch.ids.iter().zip(&batch.checked).enumerate() {
                 let value = MessageRecord {
                     role: checked.role.word(),
                     text: &texts[place],
                     message_id: checked.id.clone(),
-                    place: tail.first
+                    place: batch.first
                         + PLACE_GAP * i64::try_from(place).unwrap_or(i64::MAX / PLACE_GAP),
                     held: held_from.is_some_and(|from| place >= from),
                     reason: None,
@@ -168,19 +168,19 @@ impl Thread {
             marked: header.is_marked(),
             committed,
             form: header.form,
-            ids: tail.ids,
+            ids: batch.ids,
             messages: header.messages,
             held: header.held.len() as u64,
             pending: header.pending,
-            faults: tail.faults,
+            faults: batch.faults,
         })
     }
 }
 
 /// Applies the guard to new messages. Returns the index of the first new message to hold back.
-fn guard(
+fn apply_guard(
     header: &mut ThreadHeader,
-    tail: &AppendBatch<'_>,
+    batch: &AppendBatch<'_>,
     guard: AppendGuard,
     was_held: &[String],
 ) -> Result<Option<usize>> {
@@ -190,7 +190,7 @@ fn guard(
         )))
     };
     if guard != AppendGuard::Mark
-        && let Some(fault) = tail.faults.first()
+        && let Some(fault) = batch.faults.first()
     {
         let call = fault.tool_call_id.as_deref().map(|id| format!(" '{id}'")).unwrap_or_default();
         return refused(format!("message {} would be {}{call}", fault.index, fault.fault.about()));
@@ -208,15 +208,15 @@ fn guard(
             let first = header
                 .pending
                 .iter()
-                .filter_map(|call| tail.ids.iter().position(|id| *id == call.message));
+                .filter_map(|call| batch.ids.iter().position(|id| *id == call.message));
             let from = if was_held.is_empty() { first.min().unwrap_or(0) } else { 0 };
             header.held = was_held.to_vec();
-            header.held.extend(tail.ids.iter().skip(from).cloned());
+            header.held.extend(batch.ids.iter().skip(from).cloned());
             Ok(Some(from))
         }
         (AppendGuard::Hold | AppendGuard::Refuse, None) => Ok(None),
         (AppendGuard::Mark, _) => {
-            header.marked |= !tail.faults.is_empty();
+            header.marked |= !batch.faults.is_empty();
             Ok(None)
         }
     }
@@ -242,7 +242,7 @@ impl<'t> AppendBatch<'t> {
             Some(form) => set_form(header, form)?,
             None => settle_form(header, &objects)?,
         }
-        let mut tail = Self {
+        let mut batch = Self {
             ids: Vec::with_capacity(texts.len()),
             checked: Vec::with_capacity(texts.len()),
             first: header.last + PLACE_GAP,
@@ -262,23 +262,25 @@ impl<'t> AppendBatch<'t> {
                 )));
             }
             header.made += 1;
-            tail.ids.push(format!("m{}", header.made));
-            tail.step(header, &checked, how);
+            batch.ids.push(format!("m{}", header.made));
+            batch.check_next(header, &checked, how);
             header.messages += 1;
             header.last += PLACE_GAP;
-            tail.checked.push(checked);
+            batch.checked.push(checked);
         }
-        Ok(tail)
+        Ok(batch)
     }
 
-    fn fault(&mut self, index: u64, checked: &CheckedMessage<'_>, problem: MessageProblem) {
+    /// Adds the fault of a message that has this index in the thread.
+    fn push_fault(&mut self, index: u64, checked: &CheckedMessage<'_>, problem: MessageProblem) {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         let MessageProblem { fault, call, remedy, .. } = problem;
         let message_id = checked.id.clone();
         self.faults.push(ThreadFault { fault, index, message_id, tool_call_id: call, remedy });
     }
 
-    fn step(
+    /// Checks the next message against the open calls, and updates them in the header.
+    fn check_next(
         &mut self,
         header: &mut ThreadHeader,
         checked: &CheckedMessage<'_>,
@@ -286,7 +288,7 @@ impl<'t> AppendBatch<'t> {
     ) {
         let index = header.messages;
         for problem in checked.problems.clone() {
-            self.fault(index, checked, problem);
+            self.push_fault(index, checked, problem);
         }
         if checked.is_unusable {
             return;
@@ -297,11 +299,11 @@ impl<'t> AppendBatch<'t> {
         {
             let problem =
                 MessageProblem::new(FaultKind::ReasoningWithoutItem, None, Remedy::Removed);
-            self.fault(index, checked, problem);
+            self.push_fault(index, checked, problem);
         }
         if std::mem::replace(&mut header.unwritten, checked.unwritten) {
             let problem = MessageProblem::new(FaultKind::EmptyMessage, None, Remedy::Removed);
-            self.fault(index.saturating_sub(1), checked, problem);
+            self.push_fault(index.saturating_sub(1), checked, problem);
         }
         header.refers |= refers_to_item(header.form, &checked.text);
         let anywhere = header.form == MessageFormat::OpenaiResponses;
@@ -330,22 +332,22 @@ impl<'t> AppendBatch<'t> {
                     let is_next = call.open && is_in_place;
                     if call.sort != answer.kind {
                         let problem = problem(FaultKind::MismatchedResult, Remedy::Changed);
-                        self.fault(index, checked, problem);
+                        self.push_fault(index, checked, problem);
                     }
                     if !is_next && !anywhere {
                         let problem = problem(FaultKind::MisplacedResult, Remedy::Moved);
-                        self.fault(index, checked, problem);
+                        self.push_fault(index, checked, problem);
                     }
                 }
                 None if header.refers && !answer.id.is_empty() => {}
                 None => {
                     answers_others = true;
                     let problem = problem(FaultKind::ResultWithoutCall, Remedy::KeptAsText);
-                    self.fault(index, checked, problem);
+                    self.push_fault(index, checked, problem);
                 }
             }
         }
-        self.server_tools(header, checked, answers_others);
+        self.pair_server_tools(header, checked, answers_others);
         // A message without results closes all open calls. So does any message in a format in which
         // one message must contain all results. In items of the Responses API, calls stay open.
         if (checked.answers.is_empty() || in_one) && !anywhere {
@@ -353,7 +355,7 @@ impl<'t> AppendBatch<'t> {
                 call.open = false;
                 let fault = FaultKind::OrphanedCall;
                 let problem = MessageProblem::new(fault, Some(&call.id), Remedy::Answered);
-                self.fault(index, checked, problem);
+                self.push_fault(index, checked, problem);
             }
         }
         let message = self.ids.last().cloned().unwrap_or_default();
@@ -376,7 +378,7 @@ impl<'t> AppendBatch<'t> {
     /// with the next message of the user or the model, unless that message contains only results of
     /// the model's last calls. `answers_others`: whether it has a result of another call or of no
     /// call.
-    fn server_tools(
+    fn pair_server_tools(
         &mut self,
         header: &mut ThreadHeader,
         checked: &CheckedMessage<'_>,
@@ -384,9 +386,9 @@ impl<'t> AppendBatch<'t> {
     ) {
         let mut waiting = std::mem::take(&mut header.server_uses);
         let mut uses: Vec<String> = Vec::new();
-        let report = |tail: &mut Self, fault, id: &str| {
+        let report = |batch: &mut Self, fault, id: &str| {
             let problem = MessageProblem::new(fault, Some(id), Remedy::Removed);
-            tail.fault(header.messages, checked, problem);
+            batch.push_fault(header.messages, checked, problem);
         };
         for half in server_tool_halves(header.form, &checked.text) {
             match half {
@@ -442,7 +444,7 @@ impl<'t> AppendBatch<'t> {
             () => return,
         };
         let problem = MessageProblem::new(fault, Some(call.display_name()), Remedy::Renamed);
-        self.fault(header.messages, checked, problem);
+        self.push_fault(header.messages, checked, problem);
     }
 }
 
