@@ -71,19 +71,19 @@ fn apply(store: &Store) {
 
 /// Materialises a state of which nothing is cached except what the diff and the lookup read.
 #[inline(never)]
-fn materialize_cold(session: &Session, point: &ResolvedMoment) {
-    assert_eq!(session.state(point).expect("a state").claims().len(), CLAIMS);
+fn materialize_cold(session: &Session, moment: &ResolvedMoment) {
+    assert_eq!(session.state(moment).expect("a state").claims().len(), CLAIMS);
 }
 
 /// Materialises the same state again, with warm caches.
 #[inline(never)]
-fn materialize_warm(session: &Session, point: &ResolvedMoment) {
-    assert_eq!(session.state(point).expect("a state").claims().len(), CLAIMS);
+fn materialize_warm(session: &Session, moment: &ResolvedMoment) {
+    assert_eq!(session.state(moment).expect("a state").claims().len(), CLAIMS);
 }
 
 #[inline(never)]
-fn lookup(session: &Session, point: &ResolvedMoment, key: &Key) {
-    assert!(session.claim(point, key).expect("an answer").is_some());
+fn lookup(session: &Session, moment: &ResolvedMoment, key: &Key) {
+    assert!(session.claim(moment, key).expect("an answer").is_some());
 }
 
 #[inline(never)]
@@ -104,14 +104,14 @@ fn main() {
         create(&session, step, changed(step));
     }
     apply(&store);
-    let points: Vec<ResolvedMoment> =
+    let moments: Vec<ResolvedMoment> =
         (0..=STEPS).map(|step| session.at_time(act(step).now).expect("a moment")).collect();
-    let middle = &points[STEPS / 2];
-    diff_of_neighbours(&session, &points[STEPS / 2 - 1], middle);
+    let middle = &moments[STEPS / 2];
+    diff_of_neighbours(&session, &moments[STEPS / 2 - 1], middle);
     lookup(&session, middle, &Key::new(Kind::Belief, "b000042"));
     materialize_cold(&session, middle);
     materialize_warm(&session, middle);
-    diff_far(&session, &points[0], &points[STEPS]);
+    diff_far(&session, &moments[0], &moments[STEPS]);
     let claims: Vec<(Key, Value)> = (0..CLAIMS).map(|place| claim(place, STEPS + 1)).collect();
     capture(&session, STEPS + 1, &claims);
     capture(&session, STEPS + 2, &claims);

@@ -146,9 +146,9 @@ fn store(c: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store");
     let session = history(&path);
-    let points: Vec<ResolvedMoment> =
+    let moments: Vec<ResolvedMoment> =
         (0..STEPS).map(|step| session.at_time(act(step).now).expect("a moment")).collect();
-    let middle = &points[STEPS / 2];
+    let middle = &moments[STEPS / 2];
     let mut group = c.benchmark_group("store of 10000 claims");
     group.bench_function("materialize", |b| {
         b.iter(|| session.state(middle).expect("a state").claims().len());
@@ -167,11 +167,11 @@ fn store(c: &mut Criterion) {
         );
     });
     group.bench_function("diff of neighbours", |b| {
-        let from = &points[STEPS / 2 - 1];
+        let from = &moments[STEPS / 2 - 1];
         b.iter(|| session.changed_claims(from, middle).expect("a diff").len());
     });
     group.bench_function("diff of first and last", |b| {
-        b.iter(|| session.changed_claims(&points[0], &points[STEPS - 1]).expect("a diff").len());
+        b.iter(|| session.changed_claims(&moments[0], &moments[STEPS - 1]).expect("a diff").len());
     });
     let key = Key::new(Kind::Belief, "b000042");
     group.bench_function("one claim", |b| b.iter(|| session.claim(middle, &key).expect("a claim")));

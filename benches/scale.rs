@@ -148,8 +148,8 @@ fn visitor(step: usize, path: &Path, session: &str, round: usize, creates: bool)
     });
     let (state, _) = timed(|| {
         let time = act((step - TAIL) * round / (ROUNDS + 1)).now;
-        let point = session.at_time(time).expect("a point");
-        session.state(&point).expect("a state").claims().len()
+        let moment = session.at_time(time).expect("a point");
+        session.state(&moment).expect("a state").claims().len()
     });
     let filter = CheckpointFilter { limit: Some(50), ..CheckpointFilter::default() };
     let (list, _) = timed(|| session.checkpoints(&filter).expect("a list").len());
@@ -289,10 +289,11 @@ fn state(size: usize) {
         let written = creates(&session, 0..300, count);
         drop(maintainer);
         store.maintain(0).expect("maintenance");
-        let point = |sequence: u64| session.at_sequence(sequence).expect("a point");
+        let moment = |sequence: u64| session.at_sequence(sequence).expect("a point");
         let diffs = (200..220)
             .map(|n| {
-                timed(|| session.changed_claims(&point(n), &point(n + 2)).expect("a diff").len()).0
+                timed(|| session.changed_claims(&moment(n), &moment(n + 2)).expect("a diff").len())
+                    .0
             })
             .collect();
         let head = session.head().expect("a head");
@@ -307,7 +308,7 @@ fn state(size: usize) {
         let beside = other.session("s").expect("the session");
         let looked_up = creates(&beside, 300..400, count);
         drop((beside, other));
-        let from = point(100);
+        let from = moment(100);
         let (fork, done) =
             timed(|| session.create_branch(&act(400), "fork", Some(&from), Default::default()));
         done.expect("a branch");

@@ -172,35 +172,35 @@ fn main() {
 
     let store = Store::open(&path, Options::default()).expect("the store");
     let session = store.session("bench").expect("the session");
-    let points: Vec<_> =
+    let moments: Vec<_> =
         steps.iter().map(|step| session.at_time(step.at).expect("a moment")).collect();
     let mut restores = Vec::new();
     let mut entities = 0;
-    for point in &points {
-        let (time, state) = timed(|| session.state(point));
+    for moment in &moments {
+        let (time, state) = timed(|| session.state(moment));
         let state = state.expect("a state");
         entities = state.claims().len();
         restores.push(time);
     }
-    let cold = points.iter().step_by(20).map(|point| {
+    let cold = moments.iter().step_by(20).map(|moment| {
         let store = Store::open(&path, Options::default()).expect("the store");
         let session = store.session("bench").expect("the session");
         // One-time work of a process is not measured.
         session.head().expect("a head");
-        let _ = session.claim(point, &Key::new(Kind::Note, "none")).expect("an answer");
-        timed(|| session.state(point).expect("a state").claims().len()).0
+        let _ = session.claim(moment, &Key::new(Kind::Note, "none")).expect("an answer");
+        timed(|| session.state(moment).expect("a state").claims().len()).0
     });
     let cold: Vec<f64> = cold.collect();
     let mut lookups = Vec::new();
-    for (place, point) in points.iter().enumerate().skip(1) {
+    for (place, moment) in moments.iter().enumerate().skip(1) {
         let (kind, id, _) = &steps[place].puts[0];
         let key = Key::new(*kind, id.clone());
-        let (time, found) = timed(|| session.claim(point, &key));
+        let (time, found) = timed(|| session.claim(moment, &key));
         assert!(found.expect("an answer").is_some());
         lookups.push(time);
     }
     let mut diffs = Vec::new();
-    for pair in points.windows(2).skip(1) {
+    for pair in moments.windows(2).skip(1) {
         let (time, changed) = timed(|| session.changed_claims(&pair[0], &pair[1]));
         assert!(!changed.expect("a diff").is_empty());
         diffs.push(time);
@@ -211,11 +211,11 @@ fn main() {
         .map(|_| {
             let store = Store::open(&path, Options::default()).expect("the store");
             let session = store.session("bench").expect("the session");
-            for point in points.iter().step_by(20) {
-                assert!(!session.state(point).expect("a state").claims().is_empty());
+            for moment in moments.iter().step_by(20) {
+                assert!(!session.state(moment).expect("a state").claims().is_empty());
             }
             let (time, changed) =
-                timed(|| session.changed_claims(&points[0], &points[points.len() - 1]));
+                timed(|| session.changed_claims(&moments[0], &moments[moments.len() - 1]));
             assert!(!changed.expect("a diff").is_empty());
             time
         })

@@ -12,12 +12,12 @@ use forge_store::store::{CheckpointFilter, ResolvedMoment, Session};
 /// Reads the page of a session at a moment.
 pub fn read_page(
     session: &Session,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     redactor: &Redactor,
     limits: ReportLimits,
 ) -> Result<ReportModel, CommandError> {
-    let state = session.state(point)?;
-    let compactions = compaction_notes(session, point)?;
+    let state = session.state(moment)?;
+    let compactions = compaction_notes(session, moment)?;
     let resolve = &forge_agents::resolve;
     let source =
         ReportSource { state: &state, resolve, compactions: &compactions, redactor, limits };
@@ -27,9 +27,9 @@ pub fn read_page(
 /// Returns what is known about each compaction up to a moment.
 fn compaction_notes(
     session: &Session,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
 ) -> Result<Vec<CompactionNote>, CommandError> {
-    let filter = CheckpointFilter { until: point.time(), ..CheckpointFilter::default() };
+    let filter = CheckpointFilter { until: moment.time(), ..CheckpointFilter::default() };
     let mut notes = Vec::new();
     for checkpoint in session.checkpoints(&filter)? {
         if checkpoint.is_compaction() {

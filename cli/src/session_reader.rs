@@ -57,8 +57,8 @@ impl SessionReader {
         if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
             return Ok(self.session.time_by(time)?);
         }
-        let point = workspace::resolve_here(context, &self.session, moment)?;
-        Ok(point.time().unwrap_or(Timestamp::MAX))
+        let resolved = workspace::resolve_here(context, &self.session, moment)?;
+        Ok(resolved.time().unwrap_or(Timestamp::MAX))
     }
 
     /// Returns the range from one moment to another.
@@ -79,7 +79,7 @@ impl SessionReader {
         Ok(range)
     }
 
-    /// Returns the time at which a story begins, if it was given, and the point at which it ends:
+    /// Returns the time at which a story begins, if it was given, and the moment at which it ends:
     /// the head, if no moment was given.
     ///
     /// # Errors
@@ -97,17 +97,17 @@ impl SessionReader {
         let moment = workspace::parsed_moment(context, &self.session, at).map_err(hinted)?;
         let end = self.time_of(context, &moment).map_err(hinted)?;
         check_order(since.zip(begin), Some((at, end)))?;
-        let point = workspace::resolve_here(context, &self.session, &moment).map_err(hinted)?;
-        Ok((begin, point))
+        let resolved = workspace::resolve_here(context, &self.session, &moment).map_err(hinted)?;
+        Ok((begin, resolved))
     }
 
     pub fn state(
         &self,
-        point: &ResolvedMoment,
+        resolved: &ResolvedMoment,
         as_recorded: bool,
     ) -> Result<StateAt, CommandError> {
         let clock = if as_recorded { FactClock::Recorded } else { FactClock::Happened };
-        Ok(self.session.state_by(point, clock)?)
+        Ok(self.session.state_by(resolved, clock)?)
     }
 
     /// Returns a reader of this session's texts.

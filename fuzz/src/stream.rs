@@ -48,9 +48,9 @@ pub fn progress(data: &[u8]) {
     let judged = validate(&document, NOW);
     let _ = check_disposable(&document, NOW, 0);
     match resume_point(&document, "e", NOW, false) {
-        ResumeDecision::Go(point) => {
+        ResumeDecision::Go(moment) => {
             assert!(judged.refusals.is_empty(), "{:?}", judged.refusals);
-            assert!(point.remaining.is_none_or(|left| left >= 0));
+            assert!(moment.remaining.is_none_or(|left| left >= 0));
         }
         ResumeDecision::Refused { .. } => assert!(!judged.refusals.is_empty()),
         ResumeDecision::Nothing { .. } => {}

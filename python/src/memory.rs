@@ -37,9 +37,9 @@ impl Memory {
         key: &str,
         moment: Option<Bound<'py, SessionMoment>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let point = moment.map(|moment| moment.get().point.clone());
+        let resolved = moment.map(|moment| moment.get().moment.clone());
         let found = self.0.read(py, |store, name| {
-            KeyedMemory::new(store.clone(), name)?.get(key, point.as_ref())
+            KeyedMemory::new(store.clone(), name)?.get(key, resolved.as_ref())
         })?;
         found.map(|item| item_tuple(py, item)).transpose()
     }
@@ -53,10 +53,10 @@ impl Memory {
         limit: Option<usize>,
         moment: Option<Bound<'py, SessionMoment>>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let point = moment.map(|moment| moment.get().point.clone());
+        let resolved = moment.map(|moment| moment.get().moment.clone());
         let found = self.0.read(py, |store, name| {
             let query = ItemQuery { prefix, after, limit };
-            KeyedMemory::new(store.clone(), name)?.items(query, point.as_ref())
+            KeyedMemory::new(store.clone(), name)?.items(query, resolved.as_ref())
         })?;
         found.into_iter().map(|item| item_tuple(py, item)).collect()
     }

@@ -1,4 +1,4 @@
-//! The class `Moment`: a resolved point of a session.
+//! The class `Moment`: a resolved moment of a session.
 
 use crate::handle::StoreHandle;
 use crate::plain::{PlainValue, checkpoint_fields, plain_map};
@@ -13,13 +13,13 @@ use forge_store::{ClaimEntry, Key, Kind, ResolvedMoment, Session, Value};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// A point in a session: a branch, a revision, and the time up to which facts are included.
+/// A moment in a session: a branch, a revision, and the time up to which facts are included.
 #[pyclass(frozen, name = "Moment", module = "forge_store._forge")]
 pub(crate) struct SessionMoment {
     pub(crate) handle: Arc<StoreHandle>,
     /// The id of the session.
     pub(crate) session: String,
-    pub(crate) point: ResolvedMoment,
+    pub(crate) moment: ResolvedMoment,
 }
 
 impl SessionMoment {
@@ -29,7 +29,7 @@ impl SessionMoment {
         read: impl FnOnce(&Session, &ResolvedMoment) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let session = self.handle.session(py, &self.session)?;
-        detached(py, || read(&session, &self.point))
+        detached(py, || read(&session, &self.moment))
     }
 }
 
@@ -38,21 +38,21 @@ impl SessionMoment {
     /// The number of the revision; `None` before the first revision.
     #[getter]
     fn revision(&self) -> Option<u64> {
-        self.point.revision()
+        self.moment.revision()
     }
 
     /// The revision, time, branch and named checkpoint of the moment.
     fn about(&self, py: Python<'_>) -> PyResult<PlainValue> {
-        self.read(py, |session, point| {
-            let checkpoint = point.named_checkpoint().cloned();
+        self.read(py, |session, moment| {
+            let checkpoint = moment.named_checkpoint().cloned();
             let checkpoint = checkpoint
                 .map(|one| Ok::<_, Error>((session.branch_name(one.branch)?, one)))
                 .transpose()?
                 .map(|(branch, one)| checkpoint_fields(one, branch));
             Ok(plain_map! {
-                "revision": point.revision(),
-                "time": session.time_of(point)?,
-                "branch": session.branch_of(point)?,
+                "revision": moment.revision(),
+                "time": session.time_of(moment)?,
+                "branch": session.branch_of(moment)?,
                 "checkpoint": checkpoint,
             })
         })
@@ -61,9 +61,9 @@ impl SessionMoment {
     /// The claims of these kinds, or of all kinds.
     #[pyo3(signature = (kinds=None))]
     fn claims(&self, py: Python<'_>, kinds: Option<Vec<String>>) -> PyResult<PlainValue> {
-        self.read(py, |session, point| {
+        self.read(py, |session, moment| {
             let kinds = kinds_of(kinds, Kind::claims())?;
-            let state = session.state(point)?;
+            let state = session.state(moment)?;
             let mut claims = Vec::new();
             for kind in kinds {
                 let known = state.claims_of(kind)?.into_iter();
@@ -75,24 +75,24 @@ impl SessionMoment {
 
     /// One claim, read without the rest of the state; `None` if the state does not contain it.
     fn claim(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<PlainValue> {
-        self.read(py, |session, point| {
+        self.read(py, |session, moment| {
             let key = Key::new(kind_of(kind)?, id);
-            Ok(session.claim(point, &key)?.map(|entry| claim_fields(key, entry)).into())
+            Ok(session.claim(moment, &key)?.map(|entry| claim_fields(key, entry)).into())
         })
     }
 
     /// The kind and id of the claim with this id. The id may have its kind before it (`gap:G1`).
     fn kind_of(&self, py: Python<'_>, id: &str) -> PyResult<(String, String)> {
-        self.read(py, |session, point| {
-            let key = find_claim(session, point, id)?;
+        self.read(py, |session, moment| {
+            let key = find_claim(session, moment, id)?;
             Ok((key.kind.name().to_owned(), key.id))
         })
     }
 
     /// The kinds and ids of the claims that a claim rests on directly.
     fn rests_on(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<Vec<(String, String)>> {
-        self.read(py, |session, point| {
-            let graph = ClaimGraph::read(&session.state(point)?)?;
+        self.read(py, |session, moment| {
+            let graph = ClaimGraph::read(&session.state(moment)?)?;
             let key = Key::new(kind_of(kind)?, id);
             let found = graph.neighbours(&key, GraphDirection::Down);
             Ok(found.map(|(key, _)| (key.kind.name().to_owned(), key.id.clone())).collect())
@@ -108,8 +108,8 @@ impl SessionMoment {
         kinds: Option<Vec<String>>,
         full: bool,
     ) -> PyResult<PlainValue> {
-        self.read(py, |session, point| {
-            let state = session.state(point)?;
+        self.read(py, |session, moment| {
+            let state = session.state(moment)?;
             let kinds = kinds_of(kinds, Kind::facts())?;
             if let Some(kind) = kinds.iter().find(|kind| kind.is_claim()) {
                 return Err(Error::invalid(format!(
@@ -133,8 +133,8 @@ impl SessionMoment {
 
     /// Every change of a claim up to this moment, the latest first.
     fn history(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<PlainValue> {
-        self.read(py, |session, point| {
-            let known = session.history(point, &Key::new(kind_of(kind)?, id))?.into_iter();
+        self.read(py, |session, moment| {
+            let known = session.history(moment, &Key::new(kind_of(kind)?, id))?.into_iter();
             let changes = known.map(|entry| {
                 let fields =
                     |side: Option<ClaimEntry>| side.map(|entry| PlainValue::from(entry.value));
@@ -148,8 +148,8 @@ impl SessionMoment {
 
     /// Revisions and checkpoints up to this moment, the latest first, at most `limit`.
     fn log(&self, py: Python<'_>, limit: usize) -> PyResult<PlainValue> {
-        self.read(py, |session, point| {
-            let items = session.log(point, limit)?.into_iter().map(|item| {
+        self.read(py, |session, moment| {
+            let items = session.log(moment, limit)?.into_iter().map(|item| {
                 Ok(match item {
                     LogItem::Revision(entry) => revision_fields(entry),
                     LogItem::Checkpoint(checkpoint) => {
@@ -171,8 +171,8 @@ impl SessionMoment {
 
     /// The branches at this moment.
     fn branches(&self, py: Python<'_>) -> PyResult<PlainValue> {
-        self.read(py, |session, point| {
-            let branches = session.branches(point)?.into_iter().map(|branch| {
+        self.read(py, |session, moment| {
+            let branches = session.branches(moment)?.into_iter().map(|branch| {
                 let word = serde_json::to_value(branch.status).ok();
                 let status = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
                 plain_map! {
@@ -196,8 +196,8 @@ impl SessionMoment {
 
     /// The brief at this moment: what is needed to continue.
     fn brief(&self, py: Python<'_>) -> PyResult<PlainValue> {
-        self.read(py, |session, point| {
-            let state = session.state(point)?;
+        self.read(py, |session, moment| {
+            let state = session.state(moment)?;
             Ok(brief_fields(Story::brief(&state, &forge_agents::resolve)?))
         })
     }
@@ -221,18 +221,18 @@ fn kinds_of(
 /// Finds the claim with this id, which may have its kind before it (`gap:G1`).
 pub(crate) fn find_claim(
     session: &Session,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     name: &str,
 ) -> Result<Key, Error> {
     if let Some((kind, id)) = name.split_once(':')
         && let Ok(kind) = kind.parse::<Kind>()
     {
         let key = Key::new(kind, id);
-        let known = kind.is_claim() && session.claim(point, &key)?.is_some();
+        let known = kind.is_claim() && session.claim(moment, &key)?.is_some();
         return if known { Ok(key) } else { Err(Error::not_found(kind.name(), id)) };
     }
     let keys: Vec<Key> = Kind::claims().map(|kind| Key::new(kind, name)).collect();
-    let found = session.claims(point, &keys)?;
+    let found = session.claims(moment, &keys)?;
     let mut known = keys.into_iter().zip(found).filter(|(_, entry)| entry.is_some());
     match (known.next(), known.next()) {
         (None, _) => Err(Error::not_found("claim", name)),

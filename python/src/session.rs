@@ -63,8 +63,12 @@ impl Session {
         })
     }
 
-    fn moment(&self, point: ResolvedMoment) -> SessionMoment {
-        SessionMoment { handle: Arc::clone(&self.handle), session: self.id.clone(), point }
+    fn moment(&self, resolved: ResolvedMoment) -> SessionMoment {
+        SessionMoment {
+            handle: Arc::clone(&self.handle),
+            session: self.id.clone(),
+            moment: resolved,
+        }
     }
 }
 
@@ -228,7 +232,7 @@ impl Session {
         to: &SessionMoment,
     ) -> PyResult<PlainValue> {
         self.read(py, |session| {
-            let found = session.compare(&from.point, &to.point)?;
+            let found = session.compare(&from.moment, &to.moment)?;
             let changes = found.changes.into_iter().map(|change| {
                 plain_map! {
                     "kind": change.kind.name(),
@@ -250,7 +254,7 @@ impl Session {
     fn restore(&self, py: Python<'_>, to: &SessionMoment) -> PyResult<PlainValue> {
         let automatic = self.handle.makes_checkpoints();
         self.write(py, "restore", |session, context| {
-            let done = session.restore(context, &to.point)?;
+            let done = session.restore(context, &to.moment)?;
             VerbWriter::new(session, context, automatic)?.report(done, None)
         })
     }
@@ -284,7 +288,7 @@ impl Session {
     ) -> PyResult<()> {
         let about = BranchMetadata { hypothesis, approach, ..BranchMetadata::default() };
         self.write(py, "branch create", |session, context| {
-            session.create_branch(context, name, start.map(|moment| &moment.point), about)
+            session.create_branch(context, name, start.map(|moment| &moment.moment), about)
         })
     }
 

@@ -325,10 +325,10 @@ impl NativeProgram {
                 let reference = match program.agent(&agent)? {
                     None => CheckpointReference::from_name(name),
                     Some(session) => {
-                        let point = session.at(&name, context.now)?;
-                        match point.named_checkpoint() {
+                        let moment = session.at(&name, context.now)?;
+                        match moment.named_checkpoint() {
                             Some(checkpoint) => CheckpointReference::from_checkpoint(checkpoint),
-                            None => CheckpointReference::from_moment(&point),
+                            None => CheckpointReference::from_moment(&moment),
                         }
                     }
                 };
@@ -412,8 +412,8 @@ impl NativeThread {
     fn sanitized(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.0.read(py, |store, key| {
             let thread = Thread::open(store, key)?;
-            let point = thread.session().head()?;
-            Ok(thread.sanitized(&point, &SanitizeOptions::default())?.messages)
+            let moment = thread.session().head()?;
+            Ok(thread.sanitized(&moment, &SanitizeOptions::default())?.messages)
         })
     }
 

@@ -18,8 +18,8 @@ fn example() -> Session {
 
 fn model(session: &Session, at: Option<&str>, limits: ReportLimits) -> ReportModel {
     let at = at.map(|at| Timestamp::parse_rfc3339(at).unwrap());
-    let point = at.map_or_else(|| session.head(), |at| session.at_time(at)).unwrap();
-    let state = session.state(&point).unwrap();
+    let resolved = at.map_or_else(|| session.head(), |at| session.at_time(at)).unwrap();
+    let state = session.state(&resolved).unwrap();
     let redactor = Redactor::new();
     let filter = CheckpointFilter { tag: Some("compaction".to_owned()), ..Default::default() };
     let notes = session.checkpoints(&filter).unwrap().into_iter().map(|checkpoint| {

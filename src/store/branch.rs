@@ -155,19 +155,19 @@ impl Session {
     }
 
     /// Returns the branches as they were at a moment.
-    pub fn branches(&self, point: &ResolvedMoment) -> Result<Vec<BranchSummary>> {
-        branches(&self.view()?, self.number, point)
+    pub fn branches(&self, moment: &ResolvedMoment) -> Result<Vec<BranchSummary>> {
+        branches(&self.view()?, self.number, moment)
     }
 }
 
 pub(crate) fn branches(
     view: &ReadSnapshot,
     number: SessionNumber,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
 ) -> Result<Vec<BranchSummary>> {
     let session = session_refs(&view.refs, number)?;
-    let time = point.time.unwrap_or(Timestamp::from_micros(i64::MAX));
-    let current = match point.time {
+    let time = moment.time.unwrap_or(Timestamp::from_micros(i64::MAX));
+    let current = match moment.time {
         Some(time) => timeline::branch_at(view, number, time)?,
         None => session.current_branch,
     };
@@ -190,7 +190,7 @@ pub(crate) fn branches(
                 Ok::<_, Error>((name, (sequence > 0).then_some(sequence)))
             })
             .transpose()?;
-        let revision = match point.time {
+        let revision = match moment.time {
             None => branch.head.map(|head| head.sequence),
             Some(time) => timeline::revision_at(view, &view.refs, number, place, time)?
                 .map(|(at, _)| at.sequence),

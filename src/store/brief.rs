@@ -371,8 +371,8 @@ mod tests {
         let act = WriteContext::asked("x", at(10));
         let session = store.create_session(&act, NewSession::named("s")).unwrap();
         let failing = |upto| {
-            let point = session.at_time(at(upto)).unwrap();
-            session.state(&point).unwrap().brief().unwrap().failing.len()
+            let moment = session.at_time(at(upto)).unwrap();
+            session.state(&moment).unwrap().brief().unwrap().failing.len()
         };
         session
             .write(&act)

@@ -17,7 +17,7 @@ impl Session {
         let mut all = Vec::with_capacity(times.len());
         for time in times {
             let at = match self.of_time(&view, *time, None) {
-                Ok(point) => point.at,
+                Ok(moment) => moment.at,
                 Err(Error::NothingAt { .. } | Error::EmptySession { .. }) => None,
                 Err(error) => return Err(error),
             };

@@ -151,8 +151,8 @@ pub enum RecoveryStep {
 /// recorder.checkpoint(&act, "no idea left", &[])?;
 ///
 /// let query = TemporalQuery { tag_filter: Some("start".to_owned()), ..Default::default() };
-/// let point = recorder.query(&query)?.moment().clone();
-/// let report = recorder.restore(&act, &point)?;
+/// let moment = recorder.query(&query)?.moment().clone();
+/// let report = recorder.restore(&act, &moment)?;
 /// assert_eq!((report.restored_to, report.message.as_str()), (Some(first.id), "one idea"));
 /// assert_eq!(board.0.lock().unwrap().len(), 1);
 /// # Ok::<(), forge_store::error::Error>(())
@@ -301,10 +301,10 @@ impl SystemRecorder {
     /// [`Error::NotFound`] if one of them does not exist; also if the store cannot be read or is
     /// damaged.
     pub fn compare(&self, from: &CheckpointId, to: &CheckpointId) -> Result<StateComparison> {
-        let point = |id: &CheckpointId| {
+        let moment = |id: &CheckpointId| {
             self.session.query(&TemporalQuery { checkpoint_id: Some(*id), ..Default::default() })
         };
-        self.session.compare(&point(from)?, &point(to)?)
+        self.session.compare(&moment(from)?, &moment(to)?)
     }
 
     /// Returns the checkpoints, newest first.
@@ -343,8 +343,8 @@ impl Session {
         match query {
             TemporalQuery { timestamp: Some(time), .. } => self.at_time(*time),
             TemporalQuery { sequence_number: Some(number), .. } => self.at_sequence(*number),
-            TemporalQuery { checkpoint_id: Some(id), .. } => self.checkpoint_point(id),
-            TemporalQuery { tag_filter: Some(tag), .. } => self.tag_point(&self.view()?, tag),
+            TemporalQuery { checkpoint_id: Some(id), .. } => self.at_checkpoint_id(id),
+            TemporalQuery { tag_filter: Some(tag), .. } => self.of_tag(&self.view()?, tag),
             _ => Err(Error::invalid(
                 "the query names no moment: give a time, a number, a checkpoint or a tag",
             )),

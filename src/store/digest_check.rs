@@ -6,7 +6,7 @@ use crate::engine::{keyframe, materialize, timeline};
 use crate::error::{Error, Result};
 
 impl Session {
-    /// Computes the claims at a point again, and compares their digest with that in the header of
+    /// Computes the claims at a moment again, and compares their digest with that in the header of
     /// the revision. Nothing is checked before the first revision.
     ///
     /// This takes as long as reading the state. Every object is checked against its hash as it is
@@ -15,8 +15,8 @@ impl Session {
     /// # Errors
     /// [`Error::Corrupt`] with the number of the revision if the digests differ; also if the store
     /// cannot be read or is damaged.
-    pub fn check_digest(&self, point: &ResolvedMoment) -> Result<()> {
-        let Some(at) = point.at else { return Ok(()) };
+    pub fn check_digest(&self, moment: &ResolvedMoment) -> Result<()> {
+        let Some(at) = moment.at else { return Ok(()) };
         let view = self.view()?;
         let state = materialize::materialize(&view.merged(), &view.refs, self.number, at)?;
         let (head, _) = timeline::head_at(&view, self.number, at)?;

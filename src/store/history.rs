@@ -104,13 +104,13 @@ impl LogItem {
 }
 
 impl Session {
-    /// Returns every change of a claim up to a point, newest first.
+    /// Returns every change of a claim up to a moment, newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if no such claim existed up to that point.
-    pub fn history(&self, point: &ResolvedMoment, key: &Key) -> Result<Vec<HistoryEntry>> {
+    /// [`Error::NotFound`] if no such claim existed up to that moment.
+    pub fn history(&self, moment: &ResolvedMoment, key: &Key) -> Result<Vec<HistoryEntry>> {
         let view = self.view()?;
-        let touched = match point.at {
+        let touched = match moment.at {
             None => Vec::new(),
             Some(at) => lookup::history(&view, &view.refs, self.number, at, &encode_key(key))?,
         };
@@ -138,12 +138,12 @@ impl Session {
             .collect()
     }
 
-    /// Returns the revisions up to a point along first parents, and the checkpoints of all branches
+    /// Returns the revisions up to a moment along first parents, and the checkpoints of all branches
     /// up to its time, newest first: at most `limit`.
-    pub fn log(&self, point: &ResolvedMoment, limit: usize) -> Result<Vec<LogItem>> {
+    pub fn log(&self, moment: &ResolvedMoment, limit: usize) -> Result<Vec<LogItem>> {
         let view = self.view()?;
         let mut items = Vec::new();
-        if let Some(at) = point.at {
+        if let Some(at) = moment.at {
             'ranges: for range in lineage::log_ranges(&view.refs, self.number, at)? {
                 let room = limit - items.len();
                 let rows = lineage::known_revisions(
@@ -154,7 +154,7 @@ impl Session {
                     room,
                 )?;
                 let known = rows.iter().find_map(|(_, row)| Some(row.as_ref()?.effective));
-                let known = known.or(point.time).unwrap_or(Timestamp::from_micros(0));
+                let known = known.or(moment.time).unwrap_or(Timestamp::from_micros(0));
                 for (sequence, row) in rows {
                     let at = RevisionRef { branch: range.branch, sequence };
                     let near = items.last().map_or(known, LogItem::time);
@@ -166,7 +166,7 @@ impl Session {
             }
         }
         let filter =
-            CheckpointFilter { until: point.time, limit: Some(limit), ..Default::default() };
+            CheckpointFilter { until: moment.time, limit: Some(limit), ..Default::default() };
         let checkpoints = checkpoint::list(&view, self.number, &filter)?;
         items.extend(checkpoints.into_iter().map(LogItem::Checkpoint));
         items.sort_by_key(|item| std::cmp::Reverse((item.time(), item.sequence())));
@@ -278,8 +278,8 @@ impl Session {
         view: &ReadSnapshot,
         sequence: u64,
     ) -> Result<Vec<EntryChange>> {
-        let point = self.of_sequence(view, sequence)?;
-        let at = point.at.ok_or_else(|| Error::not_found("revision", format!("#{sequence}")))?;
+        let moment = self.of_sequence(view, sequence)?;
+        let at = moment.at.ok_or_else(|| Error::not_found("revision", format!("#{sequence}")))?;
         let from = timeline::parent_of(view, &view.refs, self.number, at)?;
         crate::engine::compare::compare(view, &view.refs, self.number, from, Some(at))
     }

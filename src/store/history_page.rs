@@ -356,16 +356,16 @@ impl Session {
         Ok(Some(PageItem { place, branch, content }))
     }
 
-    /// Returns the position of a point in the history: that of the checkpoint or revision that it
-    /// names, or else the last one at its time. For a point without a time, it is the last one of
+    /// Returns the position of a moment in the history: that of the checkpoint or revision that it
+    /// names, or else the last one at its time. For a moment without a time, it is the last one of
     /// the session; `None` if the session has no events.
-    pub fn position_of(&self, point: &ResolvedMoment) -> Result<Option<HistoryPosition>> {
-        if let Some(checkpoint) = point.named_checkpoint() {
+    pub fn position_of(&self, moment: &ResolvedMoment) -> Result<Option<HistoryPosition>> {
+        if let Some(checkpoint) = moment.named_checkpoint() {
             let rank = HistoryRank::Sequence(checkpoint.sequence);
             return Ok(Some(HistoryPosition { time: checkpoint.time, rank }));
         }
-        if let Some(time) = point.time {
-            let exact = point.at.map(|at| timeline::head_at(&self.view()?, self.number, at));
+        if let Some(time) = moment.time {
+            let exact = moment.at.map(|at| timeline::head_at(&self.view()?, self.number, at));
             let revision = exact.transpose()?.filter(|(head, _)| head.effective == time);
             let rank = HistoryRank::Sequence(revision.map_or(u64::MAX, |(head, _)| head.sequence));
             return Ok(Some(HistoryPosition { time, rank }));
@@ -374,16 +374,16 @@ impl Session {
         Ok(last.map(|time| HistoryPosition { time, rank: HistoryRank::Sequence(u64::MAX) }))
     }
 
-    /// Returns the newest facts of a kind up to a point, newest first, each id once. At most
+    /// Returns the newest facts of a kind up to a moment, newest first, each id once. At most
     /// `limit` versions are read, so fewer facts may be returned although there are others.
     pub fn recent_facts(
         &self,
-        point: &ResolvedMoment,
+        moment: &ResolvedMoment,
         kind: Kind,
         limit: usize,
     ) -> Result<Vec<SourcedFact>> {
         let view = self.view()?;
-        fact::newest(&view, &view.refs, self.number, kind, point.until(), limit)
+        fact::newest(&view, &view.refs, self.number, kind, moment.until(), limit)
     }
 
     /// Returns the versions of a fact, earliest first.

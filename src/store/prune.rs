@@ -162,14 +162,14 @@ impl Session {
         Ok(pruned)
     }
 
-    /// Returns the fold that contains the time of a point; `None` if none does, or if the point
+    /// Returns the fold that contains the time of a moment; `None` if none does, or if the moment
     /// names a checkpoint.
-    pub fn folded_at(&self, point: &ResolvedMoment) -> Result<Option<FoldAtMoment>> {
-        let (Some(time), None) = (point.time, &point.checkpoint) else { return Ok(None) };
+    pub fn folded_at(&self, moment: &ResolvedMoment) -> Result<Option<FoldAtMoment>> {
+        let (Some(time), None) = (moment.time, &moment.checkpoint) else { return Ok(None) };
         let view = self.view()?;
-        let own = RevisionRef { branch: point.branch, sequence: 0 };
-        let places = match point.at {
-            Some(at) if at.branch == point.branch => vec![at],
+        let own = RevisionRef { branch: moment.branch, sequence: 0 };
+        let places = match moment.at {
+            Some(at) if at.branch == moment.branch => vec![at],
             // The branch may begin inside a fold, or the time may be before the branch began.
             Some(at) => vec![own, at],
             None => vec![own],

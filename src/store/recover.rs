@@ -46,10 +46,10 @@ pub struct RecoverySummary {
 }
 
 impl Session {
-    /// Returns where to continue from a point, and how. Every event is durable by itself, so the
+    /// Returns where to continue from a moment, and how. Every event is durable by itself, so the
     /// time of the head is that of the last recorded event, with or without a checkpoint.
-    pub fn recovery(&self, point: &ResolvedMoment) -> Result<RecoverySummary> {
-        let state = self.state(point)?;
+    pub fn recovery(&self, moment: &ResolvedMoment) -> Result<RecoverySummary> {
+        let state = self.state(moment)?;
         let checkpoint = state.checkpoint()?;
         let facts = state.facts()?;
         let brief = state.brief_of(&facts)?;
@@ -63,7 +63,7 @@ impl Session {
         Ok(RecoverySummary {
             time: state.time()?,
             revision: state.revision()?,
-            revisions_since: self.revisions_since(point, checkpoint.as_ref())?,
+            revisions_since: self.revisions_since(moment, checkpoint.as_ref())?,
             facts_since,
             checkpoint,
             code: captured.and(code.pop()),
@@ -81,15 +81,15 @@ impl Session {
         })
     }
 
-    /// Counts the revisions of the point's branch after a checkpoint, up to the point.
+    /// Counts the revisions of the moment's branch after a checkpoint, up to the moment.
     fn revisions_since(
         &self,
-        point: &ResolvedMoment,
+        moment: &ResolvedMoment,
         checkpoint: Option<&Checkpoint>,
     ) -> Result<u64> {
-        let Some(to) = point.revision() else { return Ok(0) };
+        let Some(to) = moment.revision() else { return Ok(0) };
         let after = checkpoint.and_then(|one| one.revision).unwrap_or(0);
-        let range = RevisionRange { branch: point.branch, after, to };
+        let range = RevisionRange { branch: moment.branch, after, to };
         lineage::count_revisions(&self.view()?, self.number, range)
     }
 }

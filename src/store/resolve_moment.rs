@@ -1,4 +1,4 @@
-//! Resolving moment expressions to points in a session.
+//! Resolves moment expressions in a session.
 
 use super::session::Session;
 use crate::engine::checkpoint::{self, CheckpointFilter};
@@ -21,7 +21,7 @@ use crate::model::{
 /// searched for it, the latest first.
 const SESSIONS_SEARCHED: usize = 1000;
 
-/// A point in a session: a branch, a revision, and the time up to which facts are included.
+/// A moment in a session: a branch, a revision, and the time up to which facts are included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedMoment {
     pub(crate) branch: BranchNumber,
@@ -70,7 +70,7 @@ impl Session {
         Ok(ResolvedMoment { branch, at, time: None, checkpoint: None })
     }
 
-    /// Resolves a moment expression to a point.
+    /// Resolves a moment expression.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session does not have what the moment names;
@@ -80,18 +80,18 @@ impl Session {
     /// neither a name nor a time.
     pub fn resolve(&self, moment: &MomentExpression) -> Result<ResolvedMoment> {
         let view = self.view()?;
-        let point = self.base(&view, &moment.base)?;
+        let resolved = self.base(&view, &moment.base)?;
         if moment.back == 0 {
-            return Ok(point);
+            return Ok(resolved);
         }
         let none = || Error::not_found("earlier revision", format!("~{}", moment.back));
-        let from = point.at.ok_or_else(none)?;
+        let from = resolved.at.ok_or_else(none)?;
         let at = timeline::nth_ancestor(&view, &view.refs, self.number, from, moment.back)?
             .ok_or_else(none)?;
-        self.of_revision(&view, at, point.branch)
+        self.of_revision(&view, at, resolved.branch)
     }
 
-    /// Returns the point that a text names: `2 hours ago`, `yesterday 14:00`, `#42`, `HEAD~1`,
+    /// Returns the moment that a text names: `2 hours ago`, `yesterday 14:00`, `#42`, `HEAD~1`,
     /// a checkpoint's tag, a branch. All forms are in `docs/time.md`. Times without a zone are in
     /// UTC; for another zone, use [`parse_moment`] and [`Session::resolve`].
     ///
@@ -102,30 +102,30 @@ impl Session {
         self.resolve(&moment.map_err(|error| Error::invalid(error.to_string()))?)
     }
 
-    /// Returns the point at a time, on the branch checked out then.
+    /// Returns the moment of a time, on the branch checked out then.
     pub fn at_time(&self, time: Timestamp) -> Result<ResolvedMoment> {
         self.of_time(&self.view()?, time, None)
     }
 
-    /// Returns the point of a sequence number.
+    /// Returns the moment of a sequence number.
     pub fn at_sequence(&self, sequence: u64) -> Result<ResolvedMoment> {
         self.of_sequence(&self.view()?, sequence)
     }
 
-    pub(crate) fn checkpoint_point(&self, id: &CheckpointId) -> Result<ResolvedMoment> {
+    pub(crate) fn at_checkpoint_id(&self, id: &CheckpointId) -> Result<ResolvedMoment> {
         let view = self.view()?;
         let checkpoint = checkpoint::by_id(&view, self.number, id)?;
         let none = || Error::not_found("checkpoint", id.to_string());
         self.checkpoint_moment(&view, checkpoint.ok_or_else(none)?)
     }
 
-    /// Returns the point of the newest checkpoint with this tag.
-    pub(crate) fn tag_point(&self, view: &ReadSnapshot, tag: &str) -> Result<ResolvedMoment> {
+    /// Returns the moment of the newest checkpoint with this tag.
+    pub(crate) fn of_tag(&self, view: &ReadSnapshot, tag: &str) -> Result<ResolvedMoment> {
         let newest = self.newest_tagged(view, tag)?;
         self.checkpoint_moment(view, newest.ok_or_else(|| Error::not_found("tag", tag))?)
     }
 
-    /// Returns the point of a checkpoint.
+    /// Returns the moment of a checkpoint.
     pub fn at_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ResolvedMoment> {
         self.checkpoint_moment(&self.view()?, checkpoint.clone())
     }
@@ -146,7 +146,7 @@ impl Session {
                 self.of_resolved(view, time, Some(branch))
             }
             MomentBase::Name(named) => self.of_name(view, named),
-            MomentBase::Tag(tag) => self.tag_point(view, tag),
+            MomentBase::Tag(tag) => self.of_tag(view, tag),
             MomentBase::Branch(name) => {
                 let session = session_refs(&view.refs, self.number)?;
                 self.of_branch(view, session.branch_by_name(name)?)
@@ -185,7 +185,7 @@ impl Session {
         Ok(ResolvedMoment { branch, at, time: None, checkpoint: None })
     }
 
-    /// Returns the point of a parsed time. "Now" includes everything written so far, also what has
+    /// Returns the moment of a parsed time. "Now" includes everything written so far, also what has
     /// a later time because a clock was ahead.
     fn of_resolved(
         &self,
@@ -312,8 +312,8 @@ impl Session {
 
     /// Resolves a word as a tag, a branch, an id prefix, a time or a number, in this order.
     fn of_name(&self, view: &ReadSnapshot, named: &AmbiguousName) -> Result<ResolvedMoment> {
-        if let Some(point) = self.called(view, named)? {
-            return Ok(point);
+        if let Some(resolved) = self.called(view, named)? {
+            return Ok(resolved);
         }
         if let Some(time) = &named.time {
             return self.of_resolved(view, time, None);
@@ -356,7 +356,7 @@ impl Session {
         let (from, to) = prefix_range(prefix.as_str());
         let mut found = timeline::ids_between(view, &from, &to, usize::MAX)?;
         found.retain(|named| named.session == self.number);
-        let mut points = Vec::new();
+        let mut moments = Vec::new();
         for named in found {
             let Some(row) = lineage::sequence_row(view, self.number, named.sequence)? else {
                 continue;
@@ -375,10 +375,10 @@ impl Session {
                 }
             };
             if whole.starts_with(prefix.as_str()) {
-                points.push((named.sequence, whole, what));
+                moments.push((named.sequence, whole, what));
             }
         }
-        match points.as_slice() {
+        match moments.as_slice() {
             [] => Ok(None),
             [(sequence, _, _)] => self.of_sequence(view, *sequence).map(Some),
             several => Err(Error::Ambiguous {

@@ -1,4 +1,4 @@
-//! The state at a point, and the comparison of two points.
+//! The state at a moment, and the comparison of two moments.
 
 use super::branch::{BranchSummary, branches};
 use super::history::LogItem;
@@ -40,42 +40,42 @@ pub struct RevisionSummary {
     pub claims: u64,
 }
 
-/// The state at a point. Claims are in memory, in their stored form; facts are read on demand.
+/// The state at a moment. Claims are in memory, in their stored form; facts are read on demand.
 pub struct StateAt {
     view: ReadSnapshot,
     session: Session,
-    point: ResolvedMoment,
+    moment: ResolvedMoment,
     clock: FactClock,
     claims: RevisionState,
 }
 
 impl Session {
-    /// Returns the state at a point.
-    pub fn state(&self, point: &ResolvedMoment) -> Result<StateAt> {
-        self.state_by(point, FactClock::Happened)
+    /// Returns the state at a moment.
+    pub fn state(&self, moment: &ResolvedMoment) -> Result<StateAt> {
+        self.state_by(moment, FactClock::Happened)
     }
 
-    /// Returns the state at a point. `clock` selects which time of a fact counts.
-    pub fn state_by(&self, point: &ResolvedMoment, clock: FactClock) -> Result<StateAt> {
+    /// Returns the state at a moment. `clock` selects which time of a fact counts.
+    pub fn state_by(&self, moment: &ResolvedMoment, clock: FactClock) -> Result<StateAt> {
         let view = self.view()?;
-        let claims = match point.at {
+        let claims = match moment.at {
             None => RevisionState::default(),
             Some(at) => materialize(&view, &view.refs, self.number, at)?,
         };
-        Ok(StateAt { view, session: self.clone(), point: point.clone(), clock, claims })
+        Ok(StateAt { view, session: self.clone(), moment: moment.clone(), clock, claims })
     }
 
-    /// Returns the revision of a point, without its state; `None` before the first.
-    pub fn revision_of(&self, point: &ResolvedMoment) -> Result<Option<RevisionSummary>> {
-        self.revision_in(&self.view()?, point)
+    /// Returns the revision of a moment, without its state; `None` before the first.
+    pub fn revision_of(&self, moment: &ResolvedMoment) -> Result<Option<RevisionSummary>> {
+        self.revision_in(&self.view()?, moment)
     }
 
     fn revision_in(
         &self,
         view: &ReadSnapshot,
-        point: &ResolvedMoment,
+        moment: &ResolvedMoment,
     ) -> Result<Option<RevisionSummary>> {
-        let Some(at) = point.at else { return Ok(None) };
+        let Some(at) = moment.at else { return Ok(None) };
         let (head, _) = timeline::head_at(view, self.number, at)?;
         let session = session_refs(&view.refs, self.number)?;
         Ok(Some(RevisionSummary {
@@ -87,33 +87,33 @@ impl Session {
         }))
     }
 
-    /// Returns the branch of a point.
-    pub fn branch_of(&self, point: &ResolvedMoment) -> Result<String> {
-        self.branch_name(point.branch)
+    /// Returns the branch of a moment.
+    pub fn branch_of(&self, moment: &ResolvedMoment) -> Result<String> {
+        self.branch_name(moment.branch)
     }
 
-    /// Returns the time of a point: its own, or that of the last recorded event; `None` if there is
+    /// Returns the time of a moment: its own, or that of the last recorded event; `None` if there is
     /// none.
-    pub fn time_of(&self, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
-        self.shown_time(&self.view()?, point)
+    pub fn time_of(&self, moment: &ResolvedMoment) -> Result<Option<Timestamp>> {
+        self.shown_time(&self.view()?, moment)
     }
 
-    /// Reads one claim at a point, without the rest of the state.
-    pub fn claim(&self, point: &ResolvedMoment, key: &Key) -> Result<Option<ClaimEntry>> {
+    /// Reads one claim at a moment, without the rest of the state.
+    pub fn claim(&self, moment: &ResolvedMoment, key: &Key) -> Result<Option<ClaimEntry>> {
         let view = self.view()?;
-        self.check_in_sight(&view, point)?;
-        let Some(at) = point.at else { return Ok(None) };
+        self.check_in_sight(&view, moment)?;
+        let Some(at) = moment.at else { return Ok(None) };
         lookup::entry(&view, &view.refs, self.number, at, &encode_key(key))?
             .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}"))))
             .transpose()
     }
 
-    /// Reads several claims at a point from one snapshot, without the rest of the state; `None` for
+    /// Reads several claims at a moment from one snapshot, without the rest of the state; `None` for
     /// a claim that does not exist.
-    pub fn claims(&self, point: &ResolvedMoment, keys: &[Key]) -> Result<Vec<Option<ClaimEntry>>> {
+    pub fn claims(&self, moment: &ResolvedMoment, keys: &[Key]) -> Result<Vec<Option<ClaimEntry>>> {
         let view = self.view()?;
-        self.check_in_sight(&view, point)?;
-        let Some(at) = point.at else { return Ok(vec![None; keys.len()]) };
+        self.check_in_sight(&view, moment)?;
+        let Some(at) = moment.at else { return Ok(vec![None; keys.len()]) };
         let ranges = lineage::state_ranges(&view, &view.refs, self.number, at)?;
         keys.iter()
             .map(|key| {
@@ -126,21 +126,21 @@ impl Session {
             .collect()
     }
 
-    /// Returns the claims that differ between two points, as stored, without decoding them.
+    /// Returns the claims that differ between two moments, as stored, without decoding them.
     pub fn changed_claims(
         &self,
         from: &ResolvedMoment,
         to: &ResolvedMoment,
     ) -> Result<StateDifferences> {
         let view = self.view()?;
-        [from, to].into_iter().try_for_each(|point| self.check_in_sight(&view, point))?;
+        [from, to].into_iter().try_for_each(|moment| self.check_in_sight(&view, moment))?;
         crate::engine::compare::compare_encoded(&view, &view.refs, self.number, from.at, to.at)
     }
 
-    /// Compares two points.
+    /// Compares two moments.
     pub fn compare(&self, from: &ResolvedMoment, to: &ResolvedMoment) -> Result<StateComparison> {
         let view = self.view()?;
-        [from, to].into_iter().try_for_each(|point| self.check_in_sight(&view, point))?;
+        [from, to].into_iter().try_for_each(|moment| self.check_in_sight(&view, moment))?;
         let claims =
             crate::engine::compare::compare(&view, &view.refs, self.number, from.at, to.at)?;
         let mut changes = diff::describe(&claims);
@@ -159,15 +159,19 @@ impl Session {
         Ok(StateComparison { claims, changes, time_delta_micros, summary })
     }
 
-    /// Checks that the revision of a point is still visible: it may have been pruned since the
-    /// point was resolved.
-    fn check_in_sight(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<()> {
-        point.at.map_or(Ok(()), |at| lineage::check_visible(view, self.number, at))
+    /// Checks that the revision of a moment is still visible: it may have been pruned since the
+    /// moment was resolved.
+    fn check_in_sight(&self, view: &ReadSnapshot, moment: &ResolvedMoment) -> Result<()> {
+        moment.at.map_or(Ok(()), |at| lineage::check_visible(view, self.number, at))
     }
 
-    /// Returns the time to show for a point: its own, or that of the last recorded event.
-    fn shown_time(&self, view: &ReadSnapshot, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
-        match point.time {
+    /// Returns the time to show for a moment: its own, or that of the last recorded event.
+    fn shown_time(
+        &self,
+        view: &ReadSnapshot,
+        moment: &ResolvedMoment,
+    ) -> Result<Option<Timestamp>> {
+        match moment.time {
             Some(time) => Ok(Some(time)),
             None => Ok(session_refs(&view.refs, self.number)?.last_event),
         }
@@ -185,13 +189,13 @@ impl fmt::Debug for StateAt {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("StateAt")
             .field("session", &self.session)
-            .field("point", &self.point)
+            .field("moment", &self.moment)
             .field("claims", &self.claims.len())
             .finish_non_exhaustive()
     }
 }
 
-/// The differences between two points.
+/// The differences between two moments.
 #[derive(Clone, Debug)]
 pub struct StateComparison {
     /// The claims that differ, with both entries.
@@ -208,7 +212,7 @@ impl StateAt {
     /// Returns the moment of this state.
     #[must_use]
     pub const fn moment(&self) -> &ResolvedMoment {
-        &self.point
+        &self.moment
     }
 
     /// Returns the session of this state.
@@ -295,17 +299,17 @@ impl StateAt {
     }
 
     fn until(&self) -> Timestamp {
-        self.point.until()
+        self.moment.until()
     }
 
-    /// Returns the time of this state: the point's own, or that of the last recorded event.
+    /// Returns the time of this state: the moment's own, or that of the last recorded event.
     pub fn time(&self) -> Result<Option<Timestamp>> {
-        self.session.shown_time(&self.view, &self.point)
+        self.session.shown_time(&self.view, &self.moment)
     }
 
     /// Returns the named checkpoint, or the last one at or before this moment.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>> {
-        match &self.point.checkpoint {
+        match &self.moment.checkpoint {
             Some(named) => Ok(Some((**named).clone())),
             None => checkpoint::last_at(&self.view, self.session.number, self.until()),
         }
@@ -313,7 +317,7 @@ impl StateAt {
 
     /// Returns the revision of this state; `None` before the first.
     pub fn revision(&self) -> Result<Option<RevisionSummary>> {
-        self.session.revision_in(&self.view, &self.point)
+        self.session.revision_in(&self.view, &self.moment)
     }
 
     /// Returns the microseconds from the last revision or fact at or before this moment to this
@@ -327,7 +331,7 @@ impl StateAt {
 
     /// Returns the branches as they were at this moment.
     pub fn branches(&self) -> Result<Vec<BranchSummary>> {
-        branches(&self.view, self.session.number, &self.point)
+        branches(&self.view, self.session.number, &self.moment)
     }
 
     /// Returns the revisions of all branches and the checkpoints up to this moment, ordered by
@@ -390,7 +394,7 @@ impl StateAt {
     /// Returns the current branch at this moment; for a branch expression, the named branch.
     pub fn current_branch(&self) -> Result<String> {
         let session = session_refs(&self.view.refs, self.session.number)?;
-        Ok(session.branch(self.point.branch)?.name.clone())
+        Ok(session.branch(self.moment.branch)?.name.clone())
     }
 
     /// Returns the session's metrics up to this moment.

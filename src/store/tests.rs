@@ -508,8 +508,8 @@ fn a_write_with_one_failed_read_changes_nothing_and_succeeds_when_repeated() {
         ("restore", &|session| session.restore(&act, &session.at_sequence(3)?).map(drop)),
         ("switch", &|session| session.switch_branch(&act, "main", false).map(drop)),
         ("branch", &|session| {
-            let point = session.at_sequence(5)?;
-            session.create_branch(&act, "other", Some(&point), BranchMetadata::default()).map(drop)
+            let moment = session.at_sequence(5)?;
+            session.create_branch(&act, "other", Some(&moment), BranchMetadata::default()).map(drop)
         }),
     ];
     let mut failed = 0;

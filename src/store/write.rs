@@ -190,8 +190,8 @@ impl<'a> SessionWrite<'a> {
     /// If no claim changes, no branch is checked out, and a checkpoint is made at that revision,
     /// also if other revisions follow it and the write names no claim.
     /// Such a write never waits in the spool.
-    pub fn after(mut self, point: &ResolvedMoment) -> Self {
-        self.preceding = Some(PrecedingRevision { point: point.clone(), fork: None });
+    pub fn after(mut self, moment: &ResolvedMoment) -> Self {
+        self.preceding = Some(PrecedingRevision { moment: moment.clone(), fork: None });
         self
     }
 
@@ -199,9 +199,9 @@ impl<'a> SessionWrite<'a> {
     /// follows it already, a branch with this name begins there, in the record of the write itself,
     /// and is checked out. If the name is taken, the branch gets the name `name-2`, `name-3` and so
     /// on: see [`WriteReport::branch`]. If no claim changes, no branch begins.
-    pub fn after_or_fork(mut self, point: &ResolvedMoment, branch: impl Into<String>) -> Self {
+    pub fn after_or_fork(mut self, moment: &ResolvedMoment, branch: impl Into<String>) -> Self {
         let fork = Some(branch.into());
-        self.preceding = Some(PrecedingRevision { point: point.clone(), fork });
+        self.preceding = Some(PrecedingRevision { moment: moment.clone(), fork });
         self
     }
 

@@ -22,9 +22,9 @@ pub fn audit(session: &Session, acknowledged: &BTreeSet<String>) {
     assert!(lost.is_empty(), "acknowledged, but lost: {lost:?}");
     let mut known = BTreeSet::new();
     for one in made.iter().rev() {
-        let point = session.at_checkpoint(one).unwrap();
-        session.check_digest(&point).unwrap();
-        let state = session.state(&point).unwrap();
+        let moment = session.at_checkpoint(one).unwrap();
+        session.check_digest(&moment).unwrap();
+        let state = session.state(&moment).unwrap();
         known.insert(one.message.clone());
         let ids: BTreeSet<String> =
             state.claims().entries().map(|entry| entry.unwrap().0.id).collect();

@@ -13,12 +13,12 @@ use std::io::Cursor;
 use std::sync::Barrier;
 use std::thread;
 
-fn claims(session: &Session, point: &ResolvedMoment) -> ClaimMap {
-    session.state(point).unwrap().claims().entries().map(Result::unwrap).collect()
+fn claims(session: &Session, moment: &ResolvedMoment) -> ClaimMap {
+    session.state(moment).unwrap().claims().entries().map(Result::unwrap).collect()
 }
 
-fn ids(session: &Session, point: &ResolvedMoment) -> Vec<String> {
-    claims(session, point).into_keys().map(|key| key.id).collect()
+fn ids(session: &Session, moment: &ResolvedMoment) -> Vec<String> {
+    claims(session, moment).into_keys().map(|key| key.id).collect()
 }
 
 /// A session with the revisions #1 (claim a) and #2 (claims a and b).
@@ -306,10 +306,10 @@ fn each_of_many_writers_after_one_revision_gets_its_own_branch() {
         let write = |number: usize| {
             let store = Store::open(&path, Options::default()).unwrap();
             let session = store.session("s").unwrap();
-            let point = session.at_sequence(2).unwrap();
+            let moment = session.at_sequence(2).unwrap();
             gate.wait();
             let context = act(3);
-            let write = session.write(&context).after_or_fork(&point, "fork");
+            let write = session.write(&context).after_or_fork(&moment, "fork");
             let named = NewCheckpoint::manual(format!("m{number}"));
             write.change(note(&format!("w{number}"), "x")).checkpoint(named).commit()
         };
@@ -322,10 +322,10 @@ fn each_of_many_writers_after_one_revision_gets_its_own_branch() {
     assert!(names.contains("main"), "the first one goes on there");
     assert_eq!(second.revision(), Some(2));
     for checkpoint in session.checkpoints(&CheckpointFilter::default()).unwrap() {
-        let point = session.at_checkpoint(&checkpoint).unwrap();
+        let moment = session.at_checkpoint(&checkpoint).unwrap();
         let own = checkpoint.message.replace('m', "w");
-        assert_eq!(ids(&session, &point), ["a".to_owned(), "b".to_owned(), own]);
-        session.check_digest(&point).unwrap();
+        assert_eq!(ids(&session, &moment), ["a".to_owned(), "b".to_owned(), own]);
+        session.check_digest(&moment).unwrap();
     }
 }
 
@@ -356,7 +356,7 @@ fn a_fork_is_the_same_in_a_bundle() {
         let summary = session.summary().unwrap();
         let states: Vec<_> = (1..=summary.last_sequence)
             .filter_map(|number| session.at_sequence(number).ok())
-            .map(|point| (point.clone(), claims(session, &point)))
+            .map(|moment| (moment.clone(), claims(session, &moment)))
             .collect();
         let checkpoints = session.checkpoints(&CheckpointFilter::default()).unwrap();
         (summary.branch, session.branches(&session.head().unwrap()).unwrap(), states, checkpoints)

@@ -107,14 +107,15 @@ fn activity_of_a_period_has_no_earlier_failures_and_passes() {
 #[test]
 fn the_newest_facts_are_those_of_the_state() {
     let session = session();
-    let point = session.at_time(Timestamp::parse_rfc3339("2025-03-11T10:30:00Z").unwrap()).unwrap();
-    let state = session.state(&point).unwrap();
+    let moment =
+        session.at_time(Timestamp::parse_rfc3339("2025-03-11T10:30:00Z").unwrap()).unwrap();
+    let state = session.state(&moment).unwrap();
     for kind in Kind::facts() {
-        let mut recent = session.recent_facts(&point, kind, 1000).unwrap();
+        let mut recent = session.recent_facts(&moment, kind, 1000).unwrap();
         recent.sort_by(|a, b| (a.fact.at, &a.fact.id).cmp(&(b.fact.at, &b.fact.id)));
         assert_eq!(recent, state.facts_of(kind).unwrap(), "{kind}");
     }
-    assert_eq!(session.recent_facts(&point, Kind::Command, 2).unwrap().len(), 2);
+    assert_eq!(session.recent_facts(&moment, Kind::Command, 2).unwrap().len(), 2);
 }
 
 #[test]

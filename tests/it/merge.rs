@@ -67,8 +67,8 @@ impl Effort {
 
     /// Ids and texts of the claims of a branch.
     fn held(&self, branch: &str) -> Vec<(String, String)> {
-        let point = self.session.resolve(&moment(branch)).unwrap();
-        let state = self.session.state(&point).unwrap();
+        let resolved = self.session.resolve(&moment(branch)).unwrap();
+        let state = self.session.state(&resolved).unwrap();
         let text = |value: &Value| {
             value.field("description").and_then(Value::as_text).unwrap_or_default().to_owned()
         };

@@ -110,8 +110,8 @@ proptest! {
         }
         let middle = times[times.len() / 2];
         for until in [*times.last().expect("a time"), middle, middle.plus_micros(-1)] {
-            let Ok(point) = session.at_time(until) else { continue };
-            let metrics = session.state(&point).expect("a state").metrics().expect("figures");
+            let Ok(moment) = session.at_time(until) else { continue };
+            let metrics = session.state(&moment).expect("a state").metrics().expect("figures");
             let known: Vec<Timestamp> = times.iter().copied().filter(|time| *time <= until).collect();
             let pauses = known.windows(2).map(|pair| pair[1].micros_since(pair[0]));
             let spent: i64 = pauses.filter(|pause| *pause <= IDLE_AFTER.as_micros() as i64).sum();

@@ -20,12 +20,12 @@ pub(crate) fn note(id: &str, text: &str) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, id), Value::from([("text", text.into())]))
 }
 
-fn point(session: &Session, moment: &str) -> Result<ResolvedMoment> {
+fn resolve(session: &Session, moment: &str) -> Result<ResolvedMoment> {
     session.resolve(&parse_moment(moment, time(100_000), &chrono::Utc).expect("a moment"))
 }
 
 fn text(session: &Session, moment: &str, id: &str) -> Result<Option<String>> {
-    let state = session.state(&point(session, moment)?)?;
+    let state = session.state(&resolve(session, moment)?)?;
     let value = state.claim(Kind::Note, id)?;
     Ok(value.and_then(|value| value.field("text")?.as_text().map(str::to_owned)))
 }
@@ -57,12 +57,12 @@ fn every_moment_of_a_session_is_readable_before_and_after_it_is_applied() -> Res
             for minute in 1..=20 {
                 let moment = format!("@{}", time(minute).as_micros() / 1_000_000);
                 assert_eq!(text(&session, &moment, "n")?, Some(format!("at {minute}")));
-                let state = session.state(&point(&session, &moment)?)?;
+                let state = session.state(&resolve(&session, &moment)?)?;
                 assert_eq!(state.claims().len() as i64, minute + 1);
                 assert_eq!(state.checkpoint()?.expect("one").message, format!("m{minute}"));
                 assert_eq!(state.distance_micros()?, Some(0));
                 let key = Key::new(Kind::Note, "n");
-                let entry = session.claim(&point(&session, &moment)?, &key)?.expect("there");
+                let entry = session.claim(&resolve(&session, &moment)?, &key)?.expect("there");
                 assert_eq!(entry.value.field("text"), Some(&format!("at {minute}").into()));
                 assert_eq!(entry.added_at, time(1));
             }
@@ -74,13 +74,14 @@ fn every_moment_of_a_session_is_readable_before_and_after_it_is_applied() -> Res
             assert_eq!(listed[0].message, "m20");
             let id = listed[4].id.to_string();
             assert_eq!(text(&session, &id[..12], "n")?.as_deref(), Some("at 16"));
-            let changed = session.compare(&point(&session, "#1")?, &point(&session, "HEAD")?)?;
+            let changed =
+                session.compare(&resolve(&session, "#1")?, &resolve(&session, "HEAD")?)?;
             assert_eq!(changed.claims.len(), 20);
             let history = session.history(&session.head()?, &Key::new(Kind::Note, "n"))?;
             assert_eq!(history.len(), 20);
             assert_eq!(history[0].revision.sequence, 39);
         }
-        assert!(matches!(point(&session, "@1700000000"), Err(Error::NothingAt { .. })));
+        assert!(matches!(resolve(&session, "@1700000000"), Err(Error::NothingAt { .. })));
     }
     Ok(())
 }
@@ -91,7 +92,7 @@ fn a_restore_returns_old_claims_and_loses_nothing() -> Result<()> {
         let session = store.create_session(&act(0), NewSession::named("s"))?;
         session.write(&act(1)).change(note("a", "1")).commit()?;
         session.write(&act(2)).change(note("a", "2")).change(note("b", "2")).commit()?;
-        session.restore(&act(3), &point(&session, "#1")?)?;
+        session.restore(&act(3), &resolve(&session, "#1")?)?;
         session.write(&act(4)).change(note("c", "4")).commit()?;
         for applied in [false, true] {
             if applied {
@@ -103,7 +104,7 @@ fn a_restore_returns_old_claims_and_loses_nothing() -> Result<()> {
             assert_eq!(text(&session, "HEAD", "c")?.as_deref(), Some("4"));
             let key = Key::new(Kind::Note, "b");
             assert_eq!(session.claim(&session.head()?, &key)?, None);
-            let changed = session.compare(&point(&session, "#2")?, &session.head()?)?;
+            let changed = session.compare(&resolve(&session, "#2")?, &session.head()?)?;
             assert_eq!(changed.claims.len(), 3);
         }
     }
@@ -116,7 +117,7 @@ fn a_branch_is_independent_and_its_past_is_that_of_its_base() -> Result<()> {
         let session = store.create_session(&act(0), NewSession::named("s"))?;
         session.write(&act(1)).change(note("a", "1")).commit()?;
         session.write(&act(2)).change(note("a", "2")).commit()?;
-        let from = point(&session, "#1")?;
+        let from = resolve(&session, "#1")?;
         session.create_branch(&act(3), "try", Some(&from), Default::default())?;
         session.switch_branch(&act(3), "try", true)?;
         session.write(&act(4)).change(note("b", "try")).commit()?;

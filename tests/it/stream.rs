@@ -110,11 +110,11 @@ fn a_byte_order_mark_and_nul_bytes_around_a_line_are_skipped() {
 fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<String> {
     let mut lines = Vec::new();
     for time in times {
-        let Ok(point) = session.at_time(time) else {
+        let Ok(moment) = session.at_time(time) else {
             lines.push(format!("{time}: nothing"));
             continue;
         };
-        let state = session.state(&point).expect("a state");
+        let state = session.state(&moment).expect("a state");
         let is_empty = |kind| state.facts_of(kind).expect("facts").is_empty();
         // A change that was undone at once still leaves the time at which it began.
         if state.claims().is_empty() && Kind::facts().all(is_empty) {
@@ -143,8 +143,8 @@ fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<Str
         }
     }
     for one in session.checkpoints(&CheckpointFilter::default()).expect("checkpoints") {
-        let point = session.at_checkpoint(&one).expect("its point");
-        let claims = session.state(&point).expect("its state");
+        let moment = session.at_checkpoint(&one).expect("its point");
+        let claims = session.state(&moment).expect("its state");
         let claims: Vec<_> = claims.claims().entries().map(|it| it.expect("a claim")).collect();
         let (tags, body) = (&one.tags, &one.body);
         lines.push(format!(
@@ -389,8 +389,8 @@ fn verify_accepts_an_undone_import_with_several_switches() {
     let assert_branches = |expected: &[(i64, &str)]| {
         for done in ["written", "in the index", "rebuilt"] {
             for (seconds, branch) in expected {
-                let point = session.at_time(time(*seconds)).unwrap();
-                let current = session.state(&point).unwrap().current_branch().unwrap();
+                let moment = session.at_time(time(*seconds)).unwrap();
+                let current = session.state(&moment).unwrap().current_branch().unwrap();
                 assert_eq!(current, *branch, "at {seconds} s, {done}");
             }
             let head = session.state(&session.head().unwrap()).unwrap();

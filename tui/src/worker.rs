@@ -195,8 +195,8 @@ impl StoreWorker {
                 why::why(session, &resolved_moment(session, target)?, target, &key)
             }
             SheetOf::EvidenceSources { target, hypothesis } => {
-                let point = resolved_moment(session, target)?;
-                why::sources(session, &point, target, &hypothesis, self.zone)
+                let moment = resolved_moment(session, target)?;
+                why::sources(session, &moment, target, &hypothesis, self.zone)
             }
         }
     }

@@ -39,12 +39,12 @@ impl Verb for BlameArgs {
     type Report = BlameReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = reading.moment(context, self.of.at.as_ref())?;
-        let state = reading.state(&point, false)?;
+        let moment = reading.moment(context, self.of.at.as_ref())?;
+        let state = reading.state(&moment, false)?;
         let known = find_entity_of_any_kind(&state, &self.of.entity)?;
         let fields = match &known {
             KnownEntity::Claim(key, entry) => {
-                let history = reading.session.history(&point, key)?;
+                let history = reading.session.history(&moment, key)?;
                 let current = entry.value.as_map().into_iter().flatten();
                 current
                     .filter_map(|(name, value)| {
@@ -107,8 +107,8 @@ impl Verb for WhyArgs {
     type Report = WhyReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = reading.moment(context, self.of.at.as_ref())?;
-        let state = reading.state(&point, false)?;
+        let moment = reading.moment(context, self.of.at.as_ref())?;
+        let state = reading.state(&moment, false)?;
         let known = find_entity_of_any_kind(&state, &self.of.entity)?;
         super::why::why(reading, &state, &known)
     }

@@ -35,8 +35,8 @@ impl Verb for BriefArgs {
         }
         let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
         let reading = SessionReader { store: store.clone(), session };
-        let point = reading.moment(context, self.at.as_ref())?;
-        let state = reading.state(&point, false)?;
+        let moment = reading.moment(context, self.at.as_ref())?;
+        let state = reading.state(&moment, false)?;
         let screen = super::checkpoint_query::brief_screen(&reading, &state, &state.facts()?)?;
         Ok(BriefReport::new(screen, budget))
     }

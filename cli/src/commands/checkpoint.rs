@@ -251,9 +251,9 @@ impl Verb for CheckpointCreateArgs {
         let mut new = NewCheckpoint::manual(message).tags(self.tags.iter().map(NameArg::as_str));
         let mut write = writing.write();
         if let Some(at) = self.at.as_ref() {
-            let point = workspace::resolved_moment(context, &writing.session, at)?;
-            new.at = point.time();
-            write = write.after(&point);
+            let resolved = workspace::resolved_moment(context, &writing.session, at)?;
+            new.at = resolved.time();
+            write = write.after(&resolved);
         }
         let done = write.checkpoint(new).commit()?;
         let id = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
@@ -268,8 +268,8 @@ impl Verb for CheckpointTagArgs {
     type Report = CheckpointTagReport;
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let point = workspace::resolved_moment(context, &writing.session, &self.which)?;
-        let Some(named) = point.named_checkpoint() else {
+        let resolved = workspace::resolved_moment(context, &writing.session, &self.which)?;
+        let Some(named) = resolved.named_checkpoint() else {
             let which = self.which.as_str();
             return Err(CommandError::invalid(format!(
                 "'{which}' names a moment, not a checkpoint"

@@ -114,8 +114,8 @@ impl Verb for CheckpointShowArgs {
     type Report = StateReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = workspace::resolved_moment(context, &reading.session, &self.which)?;
-        state(reading, &point, &self.state, context)
+        let resolved = workspace::resolved_moment(context, &reading.session, &self.which)?;
+        state(reading, &resolved, &self.state, context)
     }
 }
 
@@ -125,29 +125,29 @@ impl<const TOP: bool> Verb for CheckpointAtArgs<TOP> {
     type Report = StateReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = workspace::resolved_moment(context, &reading.session, &self.moment)?;
-        state(reading, &point, &self.state, context)
+        let resolved = workspace::resolved_moment(context, &reading.session, &self.moment)?;
+        state(reading, &resolved, &self.state, context)
     }
 }
 
 /// Returns the report of a state: a brief, or with `full` everything in the state.
 pub fn state_report(
     reading: &SessionReader,
-    point: &ResolvedMoment,
+    resolved: &ResolvedMoment,
     full: bool,
     context: &Context,
 ) -> Result<StateReport, CommandError> {
     let args = StateViewArgs { kinds: Vec::new(), full, as_recorded: false };
-    state(reading, point, &args, context)
+    state(reading, resolved, &args, context)
 }
 
 fn state(
     reading: &SessionReader,
-    point: &ResolvedMoment,
+    resolved: &ResolvedMoment,
     args: &StateViewArgs,
     context: &Context,
 ) -> Result<StateReport, CommandError> {
-    let state = reading.state(point, args.as_recorded)?;
+    let state = reading.state(resolved, args.as_recorded)?;
     Ok(if context.global.json {
         let document = StateDocument::new(reading, &state, &args.kinds, args.full)?;
         StateReport::Document(Box::new(document))
@@ -246,16 +246,16 @@ impl<const TOP: bool> CheckpointDiffArgs<TOP> {
         session: &Session,
         context: &Context,
     ) -> Result<(ResolvedMoment, ResolvedMoment), CommandError> {
-        let point = |moment: &MomentArg| workspace::resolved_moment(context, session, moment);
+        let resolve = |moment: &MomentArg| workspace::resolved_moment(context, session, moment);
         let Some(from) = &self.from else {
-            return Ok((last_made_checkpoint(context, session)?, point(&self.to)?));
+            return Ok((last_made_checkpoint(context, session)?, resolve(&self.to)?));
         };
         // The name of a branch or tag may contain two dots.
-        match (point(from), MomentArg::range(from.as_str())) {
+        match (resolve(from), MomentArg::range(from.as_str())) {
             (Err(error), Some(_)) if self.to.as_str() != DEFAULT_END => Err(error
                 .hinted("leave out the second moment: a range 'A..B' already has both moments")),
-            (Err(_), Some((from, to))) => Ok((point(&from)?, point(&to)?)),
-            (from, _) => Ok((from?, point(&self.to)?)),
+            (Err(_), Some((from, to))) => Ok((resolve(&from)?, resolve(&to)?)),
+            (from, _) => Ok((from?, resolve(&self.to)?)),
         }
     }
 }
@@ -287,9 +287,9 @@ impl<const TOP: bool> Verb for CheckpointRestoreArgs<TOP> {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
-        let point = workspace::resolved_moment(context, &session, &self.which)?;
+        let resolved = workspace::resolved_moment(context, &session, &self.which)?;
         let head = session.head()?;
-        let found = session.compare(&head, &point)?;
+        let found = session.compare(&head, &resolved)?;
         let facts = found.changes.iter().filter(|change| !change.kind.is_claim());
         let facts_since =
             facts.filter(|change| change.change == ChangeKind::Removed).count() as u64;
@@ -298,14 +298,14 @@ impl<const TOP: bool> Verb for CheckpointRestoreArgs<TOP> {
         let revision = if self.dry_run {
             None
         } else {
-            let done = session.restore(&opened.write_context, &point)?;
+            let done = session.restore(&opened.write_context, &resolved)?;
             match done.revision {
                 Some((sequence, _)) => session.revision_of(&session.at_sequence(sequence)?)?,
                 None => None,
             }
         };
-        let target = session.revision_of(&point)?;
-        let named = point.named_checkpoint();
+        let target = session.revision_of(&resolved)?;
+        let named = resolved.named_checkpoint();
         let restored_to = match (named, &target) {
             (Some(checkpoint), _) => Some(checkpoint.id.to_string()),
             (None, Some(revision)) => Some(revision.id.to_string()),
@@ -313,7 +313,7 @@ impl<const TOP: bool> Verb for CheckpointRestoreArgs<TOP> {
         };
         Ok(CheckpointRestoreReport {
             restored_to,
-            timestamp: session.time_of(&point)?,
+            timestamp: session.time_of(&resolved)?,
             message: named
                 .map_or_else(|| self.which.as_str().to_owned(), |one| one.message.clone()),
             recovery_complete: !self.dry_run,

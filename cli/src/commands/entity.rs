@@ -52,11 +52,11 @@ pub fn list_claims<K: ListedKind>(
     context: &Context,
     passes: impl Fn(&Value) -> bool,
 ) -> Result<EntityListReport, CommandError> {
-    let point = match &args.branch {
+    let moment = match &args.branch {
         None => reading.moment(context, args.at.as_ref())?,
         Some(name) => reading.head_of(context, name.as_str())?,
     };
-    let state = reading.state(&point, false)?;
+    let state = reading.state(&moment, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
     let total = known.len();
     let filter = with_whole_ids(&args.filter, &state);
@@ -98,9 +98,9 @@ pub fn list_facts<K: ListedKind>(
     context: &Context,
     passes: impl Fn(&Value) -> bool,
 ) -> Result<EntityListReport, CommandError> {
-    let point = reading.moment(context, args.at.as_ref())?;
+    let moment = reading.moment(context, args.at.as_ref())?;
     let range = reading.time_range(context, args.since.as_ref(), args.until.as_ref())?;
-    let state = reading.state(&point, false)?;
+    let state = reading.state(&moment, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
     let total = known.len();
     known.retain(|known| {
@@ -161,8 +161,8 @@ impl<K: ListedKind> Verb for EntityShowArgs<K> {
     type Report = EntityShowReport;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = reading.moment(context, self.at.as_ref())?;
-        let state = reading.state(&point, false)?;
+        let moment = reading.moment(context, self.at.as_ref())?;
+        let state = reading.state(&moment, false)?;
         let known = find_entity(&state, K::KIND, &self.id)?;
         show_entity(reading, &state, known, self.full, context)
     }

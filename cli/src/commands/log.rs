@@ -124,10 +124,10 @@ impl LogArgs {
         reading: &SessionReader,
         context: &Context,
     ) -> Result<StoryReport, CommandError> {
-        let (since, point) =
+        let (since, moment) =
             reading.story_range(context, self.since.as_ref(), self.until.as_ref())?;
         let request = StoryRequest {
-            point,
+            moment,
             since,
             until: None,
             limit: Some(self.limit.unwrap_or(STORY_LINES)),
@@ -156,8 +156,8 @@ impl LogArgs {
             let mut operations = reading.session.operations(usize::MAX)?;
             if let Some(entity) = &self.entity {
                 let head = reading.session.head()?;
-                let point = (!self.all).then_some(&head);
-                let history = entity_history(context, reading, point, entity)?.1;
+                let moment = (!self.all).then_some(&head);
+                let history = entity_history(context, reading, moment, entity)?.1;
                 let changed: BTreeSet<_> =
                     history.iter().map(|entry| entry.revision.operation).collect();
                 operations.retain(|operation| changed.contains(&operation.id));
@@ -172,21 +172,21 @@ impl LogArgs {
             return Ok(EitherReport::Second(report));
         }
         let range = reading.time_range(context, self.since.as_ref(), self.until.as_ref())?;
-        let point = match &self.branch {
+        let moment = match &self.branch {
             None => reading.session.head()?,
             Some(branch) => reading.head_of(context, branch.as_str())?,
         };
         let report = match &self.entity {
             Some(entity) => {
-                let point = (!self.all).then_some(&point);
-                let (key, history) = entity_history(context, reading, point, entity)?;
+                let moment = (!self.all).then_some(&moment);
+                let (key, history) = entity_history(context, reading, moment, entity)?;
                 let kept = history.into_iter().filter(|one| range.contains(one.revision.time));
                 let line = |HistoryEntry { revision, change }| {
                     LogLine::Revision(RevisionLine::new(revision, describe(&[change])))
                 };
                 LogReport {
                     session: name,
-                    branch: point.map(|point| reading.session.branch_of(point)).transpose()?,
+                    branch: moment.map(|moment| reading.session.branch_of(moment)).transpose()?,
                     entity: Some(key),
                     entries: kept.take(limit).map(line).collect(),
                 }
@@ -195,7 +195,7 @@ impl LogArgs {
                 let mut items = if self.all {
                     reading.session.records(0, usize::MAX)?
                 } else {
-                    reading.session.log(&point, usize::MAX)?
+                    reading.session.log(&moment, usize::MAX)?
                 };
                 items.retain(|item| range.contains(item.time()));
                 // By number, which is the order of writing: a clock may have been wrong.
@@ -205,7 +205,7 @@ impl LogArgs {
                 let entries = items.into_iter().map(|item| log_line(reading, item));
                 LogReport {
                     session: name,
-                    branch: if self.all { None } else { Some(reading.session.branch_of(&point)?) },
+                    branch: if self.all { None } else { Some(reading.session.branch_of(&moment)?) },
                     entity: None,
                     entries: entries.collect::<Result<_, _>>()?,
                 }
@@ -261,27 +261,27 @@ pub(super) fn warn_of_lost(context: &Context, items: &[LogItem]) {
     context.out.warn(&format!("{count} lost before a repair and cannot be shown: {named}{more}"));
 }
 
-/// Returns the key of a claim and its changes, the latest first: those up to a point, or those on
-/// all branches if there is no point.
+/// Returns the key of a claim and its changes, the latest first: those up to a moment, or those on
+/// all branches if there is no moment.
 fn entity_history(
     context: &Context,
     reading: &SessionReader,
-    point: Option<&ResolvedMoment>,
+    moment: Option<&ResolvedMoment>,
     name: &EntityArg,
 ) -> Result<(Key, Vec<HistoryEntry>), CommandError> {
-    let found = match point {
-        Some(point) => claim_key(reading, point, name),
+    let found = match moment {
+        Some(moment) => claim_key(reading, moment, name),
         None => claim_key_on_any_branch(context, reading, name),
     };
     // A removed claim has a history too. Without a kind, its whole id finds it on this branch.
     let key = match (found.as_ref(), name.kind) {
         (Ok(key), _) => Some(key.clone()),
         (Err(_), Some(kind)) => Some(Key::new(kind, name.id.clone())),
-        (Err(_), None) => removed_claim(reading, point, &name.id)?,
+        (Err(_), None) => removed_claim(reading, moment, &name.id)?,
     };
     let Some(key) = key else { return found.map(|key| (key, Vec::new())) };
-    let history = match point {
-        Some(point) => reading.session.history(point, &key).map_err(CommandError::from),
+    let history = match moment {
+        Some(moment) => reading.session.history(moment, &key).map_err(CommandError::from),
         None => history_on_all_branches(reading, &key),
     };
     match history {
@@ -290,25 +290,25 @@ fn entity_history(
     }
 }
 
-/// Returns the key of a claim with this id that is in the history of a point, or of the present.
+/// Returns the key of a claim with this id that is in the history of a moment, or of the present.
 fn removed_claim(
     reading: &SessionReader,
-    point: Option<&ResolvedMoment>,
+    moment: Option<&ResolvedMoment>,
     id: &str,
 ) -> Result<Option<Key>, CommandError> {
     let head = reading.session.head()?;
-    let point = point.unwrap_or(&head);
+    let moment = moment.unwrap_or(&head);
     let mut keys = Kind::claims().map(|kind| Key::new(kind, id));
-    Ok(keys.find(|key| reading.session.history(point, key).is_ok()))
+    Ok(keys.find(|key| reading.session.history(moment, key).is_ok()))
 }
 
-/// Returns the key of the claim with this name at a point.
+/// Returns the key of the claim with this name at a moment.
 fn claim_key(
     reading: &SessionReader,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     name: &EntityArg,
 ) -> Result<Key, CommandError> {
-    match find_entity_of_any_kind(&reading.state(point, false)?, name)? {
+    match find_entity_of_any_kind(&reading.state(moment, false)?, name)? {
         KnownEntity::Claim(key, _) => Ok(key),
         KnownEntity::Fact(fact) => {
             let kind = fact.fact.kind;
@@ -334,8 +334,8 @@ fn claim_key_on_any_branch(
         return here;
     }
     for branch in reading.session.branches(&head)? {
-        let point = reading.head_of(context, &branch.name)?;
-        let there = claim_key(reading, &point, name);
+        let moment = reading.head_of(context, &branch.name)?;
+        let there = claim_key(reading, &moment, name);
         if !is_missing(&there) {
             return there;
         }

@@ -144,16 +144,16 @@ impl Verb for ProgramCheckpointArgs {
             let reference = match session {
                 None => CheckpointReference::from_name(checkpoint.as_str()),
                 Some(session) => {
-                    let point = workspace::resolved_moment(context, &session, checkpoint)?;
-                    let point = match context.moment(checkpoint)? {
+                    let resolved = workspace::resolved_moment(context, &session, checkpoint)?;
+                    let resolved = match context.moment(checkpoint)? {
                         MomentExpression { base: MomentBase::Head, back: 0 }
-                            if point.named_checkpoint().is_none() =>
+                            if resolved.named_checkpoint().is_none() =>
                         {
-                            last_numbered(&session, point)?
+                            last_numbered(&session, resolved)?
                         }
-                        _ => point,
+                        _ => resolved,
                     };
-                    CheckpointReference::from_moment(&point)
+                    CheckpointReference::from_moment(&resolved)
                 }
             };
             if agents.insert(agent.as_str().to_owned(), reference).is_some() {

@@ -61,8 +61,8 @@ impl Verb for RecoverArgs {
     }
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let point = reading.moment(context, self.moment.as_ref())?;
-        let found = reading.session.recovery(&point)?;
+        let resolved = reading.moment(context, self.moment.as_ref())?;
+        let found = reading.session.recovery(&resolved)?;
         if self.step == Some(1) {
             return code::restore(self, reading, &found, context).map(EitherReport::First);
         }

@@ -107,15 +107,15 @@ impl Verb for ReportArgs {
         let (reading, range) = self.chosen(opened, context)?;
         let at = range.as_ref().map(|range| &range.1).or(self.at.as_ref());
         let since = range.as_ref().map(|range| &range.0).or(self.since.as_ref());
-        let (since, point) = reading.story_range(context, since, at)?;
+        let (since, moment) = reading.story_range(context, since, at)?;
         let limits = ReportLimits {
             zone: self.zone,
             shared: self.share,
             since,
-            as_of: at.and(point.time()),
+            as_of: at.and(moment.time()),
         };
         let redactor = workspace::redactor(context).unwrap_or_default();
-        let model = read_page(&reading.session, &point, &redactor, limits)?;
+        let model = read_page(&reading.session, &moment, &redactor, limits)?;
         let about = reading.session.summary()?.info;
         if about.kind != SessionKind::Debug {
             let (name, kind) = (quoted(&about.name), about.kind.name());

@@ -38,8 +38,8 @@ impl Verb for ShowArgs {
             let moment = self.moment(reading, context)?;
             return state_report(reading, &moment, self.full, context).map(EitherReport::Second);
         }
-        let point = reading.moment(context, self.at.as_ref())?;
-        let state = reading.state(&point, false)?;
+        let resolved = reading.moment(context, self.at.as_ref())?;
+        let state = reading.state(&resolved, false)?;
         let name: EntityArg = self.what.parse().map_err(CommandError::invalid)?;
         let unknown = match find_entity_of_any_kind(&state, &name) {
             Ok(known) => {

@@ -47,9 +47,10 @@ impl Verb for StoryArgs {
         let of = self.of.as_ref().map(NameArg::as_str);
         let session = workspace::named_or_chosen_session(context, &store, of)?;
         let reading = SessionReader { store, session };
-        let (since, point) = reading.story_range(context, self.since.as_ref(), self.at.as_ref())?;
+        let (since, moment) =
+            reading.story_range(context, self.since.as_ref(), self.at.as_ref())?;
         let request = StoryRequest {
-            point,
+            moment,
             since,
             until: None,
             limit: self.limit,
@@ -64,7 +65,7 @@ impl Verb for StoryArgs {
 /// Which part of a story to show, and how.
 pub struct StoryRequest {
     /// The moment whose state the story is read from.
-    pub point: ResolvedMoment,
+    pub moment: ResolvedMoment,
     /// The first moment to show.
     pub since: Option<Timestamp>,
     /// The last moment to show.
@@ -82,7 +83,7 @@ pub struct StoryRequest {
 impl StoryRequest {
     /// Reads the story, and the long texts of the lines that it shows.
     pub fn read(&self, reading: &SessionReader) -> Result<StoryReport, CommandError> {
-        let state = reading.state(&self.point, false)?;
+        let state = reading.state(&self.moment, false)?;
         let mut story = Story::read(&state)?;
         let until = self.until.unwrap_or(Timestamp::MAX);
         story.retain_between(self.since.unwrap_or(Timestamp::MIN), until);

@@ -94,11 +94,11 @@ impl SessionKnowledge {
                 blocking.push(id);
             }
         }
-        let point = state.moment();
+        let moment = state.moment();
         let session = state.session();
         let commits = session.checkpoints(&forge_store::store::CheckpointFilter {
             tag: Some("commit".to_owned()),
-            until: point.time(),
+            until: moment.time(),
             limit: Some(COMMITS),
             ..Default::default()
         })?;

@@ -83,12 +83,12 @@ pub struct MomentJson {
 
 impl MomentJson {
     /// Creates the report of a moment.
-    pub fn new(session: &Session, point: &ResolvedMoment) -> Result<Self, CommandError> {
-        let checkpoint = point.named_checkpoint();
+    pub fn new(session: &Session, moment: &ResolvedMoment) -> Result<Self, CommandError> {
+        let checkpoint = moment.named_checkpoint();
         Ok(Self {
-            at: session.time_of(point)?,
-            branch: session.branch_of(point)?,
-            revision: session.revision_of(point)?,
+            at: session.time_of(moment)?,
+            branch: session.branch_of(moment)?,
+            revision: session.revision_of(moment)?,
             checkpoint: checkpoint.map(|one| CheckpointJson::new(session, one)).transpose()?,
         })
     }

@@ -123,10 +123,10 @@ fn moment_in<Z: TimeZone>(
 }
 
 fn page_as_of(parts: &ServerParts, session: &Session, at: &str) -> Result<String, CommandError> {
-    let point = moment(parts, session, at)?;
-    let as_of = session.time_of(&point)?;
+    let resolved = moment(parts, session, at)?;
+    let as_of = session.time_of(&resolved)?;
     let limits = ReportLimits { as_of, ..limits(parts.zone) };
-    let model = read_page(session, &point, &parts.redactor, limits)?;
+    let model = read_page(session, &resolved, &parts.redactor, limits)?;
     let whole = model_of_now(parts, session)?;
     let options = options(page_path(session)?, parts.store.position()?, false);
     Ok(write_page(&model, Some(&whole), &options).html)
@@ -205,8 +205,8 @@ fn diff(
     to: &str,
 ) -> Result<String, CommandError> {
     let cleaner = TextCleaner::new(&parts.redactor);
-    let points = (moment(parts, session, from)?, moment(parts, session, to)?);
-    let found = session.compare(&points.0, &points.1)?;
+    let moments = (moment(parts, session, from)?, moment(parts, session, to)?);
+    let found = session.compare(&moments.0, &moments.1)?;
     let path = page_path(session)?;
     let now = session.state(&session.head()?)?;
     let listed: Vec<&TypedChange> =

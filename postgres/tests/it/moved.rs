@@ -85,11 +85,11 @@ fn everything_in(store: &Store) -> String {
     for session in store.every_session().unwrap() {
         let last = session.summary().unwrap().last_sequence;
         for number in 1..=last {
-            let point = session.at_sequence(number).unwrap();
-            session.check_digest(&point).unwrap();
-            let state = session.state(&point).unwrap();
+            let moment = session.at_sequence(number).unwrap();
+            session.check_digest(&moment).unwrap();
+            let state = session.state(&moment).unwrap();
             let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
-            writeln!(text, "#{number} {point:?} {entries:?}").unwrap();
+            writeln!(text, "#{number} {moment:?} {entries:?}").unwrap();
         }
         let head = session.head().unwrap();
         let state = session.state(&head).unwrap();

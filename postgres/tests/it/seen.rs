@@ -93,9 +93,9 @@ fn everything_in(store: &Store) -> String {
         let summary = session.summary().unwrap();
         text.push_str(&format!("{summary:?}\n"));
         for number in 1..=summary.last_sequence {
-            let point = session.at_sequence(number).unwrap();
-            session.check_digest(&point).unwrap();
-            let state = session.state(&point).unwrap();
+            let moment = session.at_sequence(number).unwrap();
+            session.check_digest(&moment).unwrap();
+            let state = session.state(&moment).unwrap();
             let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
             text.push_str(&format!("{entries:?}\n"));
         }

@@ -156,12 +156,12 @@ fn answers_elsewhere(
     let others = state.branches()?.into_iter().filter(|branch| branch.name != current);
     for branch in others.take(MAX_BRANCHES) {
         let base = MomentBase::Branch(branch.name.clone());
-        let point = match state.session().resolve(&MomentExpression { base, back: 0 }) {
-            Ok(point) => point,
+        let moment = match state.session().resolve(&MomentExpression { base, back: 0 }) {
+            Ok(moment) => moment,
             Err(Error::NotFound { .. }) => continue,
             Err(error) => return Err(error),
         };
-        for (key, entry) in open.iter().zip(state.session().claims(&point, &open)?) {
+        for (key, entry) in open.iter().zip(state.session().claims(&moment, &open)?) {
             let gap = entry.and_then(|entry| Gap::from_value(&entry.value).ok());
             if let Some(gap) = gap.filter(|gap| gap.status == Some(GapStatus::Filled)) {
                 let answer = gap.resolution.unwrap_or_default();

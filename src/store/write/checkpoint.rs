@@ -104,7 +104,7 @@ impl SessionWrite<'_> {
             }
             _ => {
                 let head = match &self.preceding {
-                    Some(preceding) => preceding.point.revision(),
+                    Some(preceding) => preceding.moment.revision(),
                     None => {
                         let head = session_refs(&context.refs, number)?.branch(branch)?.head;
                         head.map(|head| head.sequence)

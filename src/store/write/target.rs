@@ -35,7 +35,7 @@ impl SessionTarget {
 /// The revision that a write follows.
 #[derive(Clone, Debug)]
 pub(super) struct PrecedingRevision {
-    pub(super) point: ResolvedMoment,
+    pub(super) moment: ResolvedMoment,
     /// The name of the branch to begin at the revision if another revision follows it already.
     pub(super) fork: Option<String>,
 }
@@ -73,7 +73,7 @@ impl SessionWrite<'_> {
         let session = session_refs(refs.as_ref().unwrap_or(&context.refs), number)?;
         let (branch, begins) = match (&self.preceding, &self.branch) {
             // A write that changes no claim begins no branch.
-            (Some(preceding), _) if self.steps.is_empty() => (preceding.point.branch, None),
+            (Some(preceding), _) if self.steps.is_empty() => (preceding.moment.branch, None),
             (Some(preceding), _) => {
                 self.branch_after(context, (number, session), preceding, time)?
             }
@@ -81,7 +81,7 @@ impl SessionWrite<'_> {
             (None, Some(name)) => (session.branch_by_name(name)?, None),
         };
         let branch_as_is = match &self.preceding {
-            Some(preceding) if begins.is_some() => preceding.point.branch,
+            Some(preceding) if begins.is_some() => preceding.moment.branch,
             _ => branch,
         };
         let mut branch_changes = Vec::from_iter(begins);
@@ -117,20 +117,20 @@ impl SessionWrite<'_> {
         preceding: &PrecedingRevision,
         time: Timestamp,
     ) -> Result<(BranchNumber, Option<RecordChange>)> {
-        let point = &preceding.point;
+        let moment = &preceding.moment;
         let is_head = |branch: BranchNumber| -> Result<bool> {
             let refs = session.branch(branch)?;
-            Ok(!refs.hidden && refs.head.map(|head| head.sequence) == point.revision())
+            Ok(!refs.hidden && refs.head.map(|head| head.sequence) == moment.revision())
         };
-        let own = point.at.map_or(point.branch, |at| at.branch);
+        let own = moment.at.map_or(moment.branch, |at| at.branch);
         // The current branch may have been created at the revision and checked out afterwards.
-        for branch in [point.branch, own, session.current_branch] {
+        for branch in [moment.branch, own, session.current_branch] {
             if is_head(branch)? {
                 return Ok((branch, None));
             }
         }
         let Some(name) = &preceding.fork else {
-            let revision = match point.revision() {
+            let revision = match moment.revision() {
                 Some(sequence) => format!("#{sequence}"),
                 None => format!("the beginning of '{}'", session.branch(own)?.name),
             };
@@ -141,7 +141,7 @@ impl SessionWrite<'_> {
         };
         let name = free_branch_name(session, name);
         check_branch_name(&name)?;
-        let head = point.at.map(|at| timeline::head_at(&context.view()?, number, at));
+        let head = moment.at.map(|at| timeline::head_at(&context.view()?, number, at));
         let head = head.transpose()?.map(|(head, _)| head);
         let metadata = BranchMetadata::default();
         let change = BranchChange { time, status: BranchStatus::Active, metadata };

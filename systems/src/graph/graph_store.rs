@@ -235,12 +235,12 @@ impl GraphStore {
         record: &StepRecord,
     ) -> Result<(TypedBytes, ChannelStates)> {
         let (namespace, operation) = (&record.namespace, &record.operation);
-        let point = session.at_checkpoint(checkpoint)?;
+        let moment = session.at_checkpoint(checkpoint)?;
         let known = self.cache().get(operation);
         let (claim, channels) = match known {
-            Some(known) => (step_at(session, &point, namespace)?, known),
+            Some(known) => (step_at(session, &moment, namespace)?, known),
             None => {
-                let state = session.state(&point)?;
+                let state = session.state(&moment)?;
                 let claim = state.claims().entry(&step_key(namespace))?;
                 (step_claim(claim)?, read_channels(&state, &namespace_label(namespace))?)
             }
@@ -264,18 +264,18 @@ impl GraphStore {
         known.map_or_else(|| Ok(self.step_state(session, checkpoint, record)?.1), Ok)
     }
 
-    /// Returns the channels of a namespace at a point where `operation` wrote its latest step, from
+    /// Returns the channels of a namespace at a moment where `operation` wrote its latest step, from
     /// the cache if they are there.
     pub(super) fn channels_at(
         &self,
         session: &Session,
-        point: &ResolvedMoment,
+        moment: &ResolvedMoment,
         (namespace, operation): (&str, &str),
     ) -> Result<ChannelStates> {
         if let Some(known) = self.cache().get(operation) {
             return Ok(known);
         }
-        let channels = read_channels(&session.state(point)?, &namespace_label(namespace))?;
+        let channels = read_channels(&session.state(moment)?, &namespace_label(namespace))?;
         self.cache().insert(operation.to_owned(), channels.clone());
         Ok(channels)
     }
@@ -382,8 +382,8 @@ impl HistorySource for NamespaceSteps<'_> {
         let namespace = namespace_label(self.namespace);
         let keys = channels.iter().map(|name| ClaimPrefix::new(&namespace, name).channel());
         let keys: Vec<_> = keys.collect();
-        let point = self.session.at_checkpoint(&checkpoint)?;
-        if self.session.claims(&point, &keys)?.iter().all(Option::is_none) {
+        let moment = self.session.at_checkpoint(&checkpoint)?;
+        if self.session.claims(&moment, &keys)?.iter().all(Option::is_none) {
             return Ok(BTreeMap::new());
         }
         let held = self.graph.channels_of(self.session, &checkpoint, &record)?;
@@ -400,13 +400,13 @@ pub(super) fn session_name(thread: &str) -> String {
     if is_own { thread.to_owned() } else { label(&format!("\0{thread}")) }
 }
 
-/// Returns the claim of the latest step of a namespace at a point.
+/// Returns the claim of the latest step of a namespace at a moment.
 pub(super) fn step_at(
     session: &Session,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     namespace: &str,
 ) -> Result<Option<StepClaim>> {
-    step_claim(session.claim(point, &step_key(namespace))?)
+    step_claim(session.claim(moment, &step_key(namespace))?)
 }
 
 fn step_claim(claim: Option<ClaimEntry>) -> Result<Option<StepClaim>> {

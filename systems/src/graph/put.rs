@@ -116,9 +116,9 @@ const FORK_CHARS: usize = 8;
 
 /// Where a checkpoint is written, and what it is compared with.
 struct PutTarget {
-    point: ResolvedMoment,
+    moment: ResolvedMoment,
     is_fork: bool,
-    /// The channels of the namespace at that point.
+    /// The channels of the namespace at that moment.
     base: ChannelStates,
     /// Whether these are the channels of the parent: then a value with the same version stays.
     is_parent: bool,
@@ -176,7 +176,7 @@ impl GraphStore {
         if !needed.is_empty() {
             return Ok(PutOutcome::NeedsValues(needed));
         }
-        call_changes(session, &target.point, &new.namespace, &mut changes)?;
+        call_changes(session, &target.moment, &new.namespace, &mut changes)?;
         let operation = self.store.new_operation()?;
         let record = StepRecord {
             thread: (session_name(&new.thread) != new.thread).then(|| new.thread.clone()),
@@ -202,8 +202,8 @@ impl GraphStore {
         let checkpoint = checkpoint_of(new, &record);
         let mut write = session.write(act).part_of(operation).changes(changes);
         write = match target.is_fork {
-            true => write.after_or_fork(&target.point, fork_name(&new.id)),
-            false => write.after(&target.point),
+            true => write.after_or_fork(&target.moment, fork_name(&new.id)),
+            false => write.after(&target.moment),
         };
         write = write.replacing_checkpoint(checkpoint);
         if copy.is_import {
@@ -224,26 +224,26 @@ impl GraphStore {
         };
         let head = session.head()?;
         if let Some((checkpoint, record)) = parent {
-            let (point, is_fork) = self.place_after(session, head, &checkpoint, &record)?;
+            let (moment, is_fork) = self.place_after(session, head, &checkpoint, &record)?;
             let base = self.channels_of(session, &checkpoint, &record)?;
-            return Ok(PutTarget { point, is_fork, base, is_parent: true });
+            return Ok(PutTarget { moment, is_fork, base, is_parent: true });
         }
         // The first step of a subgraph follows the step of the root graph that called the subgraph.
         let root = match &new.notes.root {
             Some(root) if !new.namespace.is_empty() => step_in(session, "", root)?,
             _ => None,
         };
-        let (point, is_fork) = match root {
+        let (moment, is_fork) = match root {
             Some((checkpoint, record)) => self.place_after(session, head, &checkpoint, &record)?,
             None => (head, false),
         };
-        let base = match step_at(session, &point, &new.namespace)? {
+        let base = match step_at(session, &moment, &new.namespace)? {
             Some(claim) => {
-                self.channels_at(session, &point, (&new.namespace, claim.operation.as_str()))?
+                self.channels_at(session, &moment, (&new.namespace, claim.operation.as_str()))?
             }
             None => ChannelStates::new(),
         };
-        Ok(PutTarget { point, is_fork, base, is_parent: false })
+        Ok(PutTarget { moment, is_fork, base, is_parent: false })
     }
 
     /// Returns the head of a branch on which this step is the latest of its namespace, preferring
@@ -256,12 +256,12 @@ impl GraphStore {
         checkpoint: &Checkpoint,
         record: &StepRecord,
     ) -> Result<(ResolvedMoment, bool)> {
-        let is_latest = |point: &ResolvedMoment| -> Result<bool> {
+        let is_latest = |moment: &ResolvedMoment| -> Result<bool> {
             // At the step's own revision nothing is later.
-            if checkpoint.revision.is_some() && point.revision() == checkpoint.revision {
+            if checkpoint.revision.is_some() && moment.revision() == checkpoint.revision {
                 return Ok(true);
             }
-            let claim = step_at(session, point, &record.namespace)?;
+            let claim = step_at(session, moment, &record.namespace)?;
             Ok(claim.is_some_and(|claim| claim.operation == record.operation))
         };
         if is_latest(&head)? {
@@ -323,14 +323,14 @@ fn next_channels(
 /// and their checkpoints keep their own revisions.
 fn call_changes(
     session: &Session,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     namespace: &str,
     changes: &mut Vec<ClaimChange>,
 ) -> Result<()> {
     if !namespace.is_empty() && !namespace.contains(':') {
         return Ok(());
     }
-    let known = session.claim(point, &calls_key())?.map(|entry| entry.value);
+    let known = session.claim(moment, &calls_key())?.map(|entry| entry.value);
     let mut calls = known.as_ref().map(calls_of).unwrap_or_default();
     if !namespace.is_empty() {
         if calls.insert(namespace_label(namespace)) {
@@ -342,7 +342,7 @@ fn call_changes(
         return Ok(());
     }
     changes.push(ClaimChange::remove(calls_key()));
-    let state = session.state(point)?;
+    let state = session.state(moment)?;
     for kind in [Kind::GraphStep, Kind::Channel, Kind::ChannelElement] {
         for entry in state.claims().entries_of_kind(kind) {
             let (key, _) = entry?;

@@ -80,8 +80,8 @@ impl KeyedMemory {
     pub fn get(&self, key: &str, at: Option<&ResolvedMoment>) -> Result<Option<MemoryItem>> {
         let id = Key::new(Kind::MemoryItem, id_of("the key", key)?);
         let Some(session) = self.session()? else { return Ok(None) };
-        let point = at.cloned().map_or_else(|| session.head(), Ok)?;
-        let entry = session.claim(&point, &id)?;
+        let moment = at.cloned().map_or_else(|| session.head(), Ok)?;
+        let entry = session.claim(&moment, &id)?;
         Ok(entry.map(|entry| item_of(&id.id, entry)))
     }
 
@@ -92,8 +92,8 @@ impl KeyedMemory {
         at: Option<&ResolvedMoment>,
     ) -> Result<Vec<MemoryItem>> {
         let Some(session) = self.session()? else { return Ok(Vec::new()) };
-        let point = at.cloned().map_or_else(|| session.head(), Ok)?;
-        let state = session.state(&point)?;
+        let moment = at.cloned().map_or_else(|| session.head(), Ok)?;
+        let state = session.state(&moment)?;
         let limit = query.limit.unwrap_or(usize::MAX);
         let is_after = |key: &str| query.after.is_none_or(|after| key > after);
         let mut found = Vec::new();

@@ -125,14 +125,14 @@ impl Program {
         self.session.write(act).edit(vec![Key::new(Kind::Program, ID)], edit).commit()
     }
 
-    /// Returns the checkpoint of the program at a point of its session.
+    /// Returns the checkpoint of the program at a moment of its session.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none yet; or any error of a read.
-    pub fn at(&self, point: &ResolvedMoment) -> Result<ProgramCheckpoint> {
+    pub fn at(&self, moment: &ResolvedMoment) -> Result<ProgramCheckpoint> {
         let none = || Error::not_found("checkpoint of the program", self.name.clone());
-        let revision = self.session.revision_of(point)?.ok_or_else(none)?;
-        let entry = self.session.claim(point, &Key::new(Kind::Program, ID))?.ok_or_else(none)?;
+        let revision = self.session.revision_of(moment)?.ok_or_else(none)?;
+        let entry = self.session.claim(moment, &Key::new(Kind::Program, ID))?.ok_or_else(none)?;
         let message = entry.value.field("message").and_then(Value::as_text).map(str::to_owned);
         let agents = entry.value.field("agents").and_then(Value::as_map).into_iter().flatten();
         let agents =
@@ -268,11 +268,11 @@ impl CheckpointReference {
 
     /// Creates a reference to a moment in the agent's session.
     #[must_use]
-    pub fn from_moment(point: &ResolvedMoment) -> Self {
-        match point.named_checkpoint() {
+    pub fn from_moment(moment: &ResolvedMoment) -> Self {
+        match moment.named_checkpoint() {
             Some(checkpoint) => Self::from_checkpoint(checkpoint),
             None => {
-                let sequence = point.revision().unwrap_or(0);
+                let sequence = moment.revision().unwrap_or(0);
                 Self { checkpoint: format!("#{sequence}"), sequence: Some(sequence), id: None }
             }
         }

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 /// A position where an agent resumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentResumePoint {
-    /// The checkpoint, or the point in the session.
+    /// The checkpoint, or the moment in the session.
     pub reference: CheckpointReference,
-    /// The message and time of the checkpoint; `None` if the point is not a checkpoint.
+    /// The message and time of the checkpoint; `None` if the moment is not a checkpoint.
     pub checkpoint: Option<(String, Timestamp)>,
 }
 
@@ -94,9 +94,9 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::NotFound`](forge_store::error::Error::NotFound) if the program has no checkpoint
-    /// at this point; or any error of a read.
-    pub fn resume(&self, point: &ResolvedMoment, exact: bool) -> Result<ResumedProgram> {
-        let checkpoint = self.at(point)?;
+    /// at this moment; or any error of a read.
+    pub fn resume(&self, moment: &ResolvedMoment, exact: bool) -> Result<ResumedProgram> {
+        let checkpoint = self.at(moment)?;
         let messages = self.messages()?;
         let (mut agents, mut missing) = (Vec::new(), Vec::new());
         let mut known: BTreeMap<String, Vec<Checkpoint>> = BTreeMap::new();

@@ -76,8 +76,8 @@ impl WorkflowRun {
         self.item_at(&self.session.head()?, item)
     }
 
-    fn item_at(&self, point: &ResolvedMoment, item: &str) -> Result<RunItem> {
-        let held = self.session.claim(point, &Key::new(Kind::Item, item))?;
+    fn item_at(&self, moment: &ResolvedMoment, item: &str) -> Result<RunItem> {
+        let held = self.session.claim(moment, &Key::new(Kind::Item, item))?;
         let held = held
             .ok_or_else(|| Error::not_found("item", format!("{item}' in the run '{}", self.key)))?;
         Ok(RunItem::read(item, &held.value))
@@ -93,9 +93,9 @@ impl WorkflowRun {
     }
 
     /// Returns an item like [`WorkflowRun::load`], as it was at a moment.
-    pub fn load_at(&self, point: &ResolvedMoment, item: &str) -> Result<LoadedItem> {
-        let item = self.item_at(point, item)?;
-        let outputs = self.outputs_of_steps(point, &item.item, &item.steps())?;
+    pub fn load_at(&self, moment: &ResolvedMoment, item: &str) -> Result<LoadedItem> {
+        let item = self.item_at(moment, item)?;
+        let outputs = self.outputs_of_steps(moment, &item.item, &item.steps())?;
         let gone: Vec<&str> = outputs
             .iter()
             .zip(item.steps())
@@ -121,8 +121,8 @@ impl WorkflowRun {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn output_at(&self, point: &ResolvedMoment, item: &str, step: &str) -> Result<StepOutput> {
-        let found = self.outputs_of_steps(point, item, &[step])?.pop().flatten();
+    pub fn output_at(&self, moment: &ResolvedMoment, item: &str, step: &str) -> Result<StepOutput> {
+        let found = self.outputs_of_steps(moment, item, &[step])?.pop().flatten();
         found.ok_or_else(|| missing(&self.key, item, step))
     }
 
@@ -138,7 +138,7 @@ impl WorkflowRun {
 
     fn outputs_of_steps(
         &self,
-        point: &ResolvedMoment,
+        moment: &ResolvedMoment,
         item: &str,
         steps: &[&str],
     ) -> Result<Vec<Option<StepOutput>>> {
@@ -146,7 +146,7 @@ impl WorkflowRun {
             .iter()
             .map(|step| Ok(Key::new(Kind::Output, output_id(item, step)?)))
             .collect::<Result<Vec<_>>>()?;
-        let found = self.session.claims(point, &keys)?;
+        let found = self.session.claims(moment, &keys)?;
         let read = |(entry, step): (Option<ClaimEntry>, &&str)| {
             entry.map(|entry| StepOutput::read(item, step, &entry.value, entry.added_at))
         };
@@ -163,8 +163,8 @@ impl WorkflowRun {
     }
 
     /// Returns the items like [`WorkflowRun::resume`], as they were at a moment.
-    pub fn resume_at(&self, point: &ResolvedMoment) -> Result<ResumedRun> {
-        let state = self.session.state(point)?;
+    pub fn resume_at(&self, moment: &ResolvedMoment) -> Result<ResumedRun> {
+        let state = self.session.state(moment)?;
         let [run, input] = [run_key(), input_key()].map(|key| state.claim(Kind::Run, &key.id));
         let run = state_of(run?.as_ref(), input?.as_ref());
         let mut items: BTreeMap<String, LoadedItem> = BTreeMap::new();

@@ -93,8 +93,8 @@ impl WorkflowRun {
     }
 
     /// Returns all items as they were at a moment, sorted by name.
-    pub fn items_at(&self, point: &ResolvedMoment) -> Result<Vec<RunItem>> {
-        items_of(&self.session.state(point)?)
+    pub fn items_at(&self, moment: &ResolvedMoment) -> Result<Vec<RunItem>> {
+        items_of(&self.session.state(moment)?)
     }
 
     /// Returns the active items that are at a step now. An item is at its next step or, if that is

@@ -123,8 +123,8 @@ impl Thread {
         texts: &[Cow<'_, str>],
         how: &AppendOptions,
     ) -> Result<AppendReport> {
-        let point = self.session.head()?;
-        let (read, mut header) = self.header(&point)?;
+        let moment = self.session.head()?;
+        let (read, mut header) = self.header(&moment)?;
         header.admit(&self.name, how.writer.as_deref(), act.now)?;
         let was_held = std::mem::take(&mut header.held);
         let batch = AppendBatch::follow(&mut header, texts, how)?;

@@ -32,10 +32,10 @@ impl Thread {
         act: &WriteContext,
         from: impl Fn(usize) -> usize,
     ) -> Result<Vec<StoredMessage>> {
-        let point = self.session.head()?;
-        let (read, header) = self.header(&point)?;
+        let moment = self.session.head()?;
+        let (read, header) = self.header(&moment)?;
         header.admit(&self.name, None, act.now)?;
-        let mut kept = self.messages(&point)?;
+        let mut kept = self.messages(&moment)?;
         let gone = kept.split_off(from(kept.len()));
         if gone.is_empty() {
             return Ok(gone);
@@ -135,9 +135,9 @@ mod tests {
     fn an_invalid_message_in_a_known_form_is_kept_and_marks_the_thread() {
         let odd = r#"{"type":"of_tomorrow","x":1}"#;
         let thread = filled(&[odd]);
-        let point = thread.session().head().unwrap();
-        assert_eq!(thread.messages(&point).unwrap()[0].text, odd);
-        assert!(thread.status(&point).unwrap().marked);
+        let moment = thread.session().head().unwrap();
+        assert_eq!(thread.messages(&moment).unwrap()[0].text, odd);
+        assert!(thread.status(&moment).unwrap().marked);
         assert!(thread.append(&act(), &[odd], &AppendOptions::default()).is_err());
         assert!(thread.pop(&act()).unwrap().is_some());
         assert!(!thread.status(&thread.session().head().unwrap()).unwrap().marked);

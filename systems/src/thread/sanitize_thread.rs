@@ -46,10 +46,10 @@ impl Thread {
         options: &SanitizeOptions,
         writer: Option<&str>,
     ) -> Result<SanitizedThread> {
-        let point = self.session.head()?;
-        let (read, mut header) = self.header(&point)?;
+        let moment = self.session.head()?;
+        let (read, mut header) = self.header(&moment)?;
         header.admit(&self.name, writer, act.now)?;
-        let kept = self.messages(&point)?;
+        let kept = self.messages(&moment)?;
         let sanitised = sanitize_stored(&kept, &header.pending, options)?;
         let mut changes = changes(&mut header, &kept, &sanitised);
         if sanitised.reset {
@@ -71,11 +71,11 @@ impl Thread {
     /// Returns the history as sanitising would leave it, without writing.
     pub fn sanitized(
         &self,
-        point: &forge_store::store::ResolvedMoment,
+        moment: &forge_store::store::ResolvedMoment,
         options: &SanitizeOptions,
     ) -> Result<SanitizedHistory> {
-        let header = self.header(point)?.1;
-        sanitize_stored(&self.messages(point)?, &header.pending, options)
+        let header = self.header(moment)?.1;
+        sanitize_stored(&self.messages(moment)?, &header.pending, options)
     }
 
     /// Returns a call of the thread that has no result, and its arguments.
@@ -84,10 +84,10 @@ impl Thread {
     /// [`Error::NotFound`] if there is no call with this id and without a result; or any error of a
     /// read.
     pub fn pending_call(&self, id: &str) -> Result<(PendingCall, String)> {
-        let point = self.session.head()?;
-        let header = self.header(&point)?.1;
+        let moment = self.session.head()?;
+        let header = self.header(&moment)?.1;
         let call = pending(&header, id)?.clone();
-        let value = self.session.claim(&point, &message_key(&call.message))?;
+        let value = self.session.claim(&moment, &message_key(&call.message))?;
         let text =
             value.as_ref().and_then(|entry| entry.value.field("message")).and_then(Value::as_text);
         let text = text.unwrap_or_default();

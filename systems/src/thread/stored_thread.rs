@@ -105,8 +105,8 @@ impl Thread {
     }
 
     /// Returns its state at a moment, without reading its messages.
-    pub fn status(&self, point: &ResolvedMoment) -> Result<ThreadStatus> {
-        let header = self.header(point)?.1;
+    pub fn status(&self, moment: &ResolvedMoment) -> Result<ThreadStatus> {
+        let header = self.header(moment)?.1;
         Ok(ThreadStatus {
             marked: header.is_marked(),
             form: header.form,
@@ -119,8 +119,8 @@ impl Thread {
     }
 
     /// Returns its messages at a moment, in order, including held ones.
-    pub fn messages(&self, point: &ResolvedMoment) -> Result<Vec<StoredMessage>> {
-        let state = self.session.state(point)?;
+    pub fn messages(&self, moment: &ResolvedMoment) -> Result<Vec<StoredMessage>> {
+        let state = self.session.state(moment)?;
         let mut messages = state
             .claims()
             .entries_of_kind(Kind::ThreadMessage)
@@ -131,8 +131,8 @@ impl Thread {
     }
 
     /// Returns the header at a moment: the stored value, if there is one, and the decoded header.
-    pub(super) fn header(&self, point: &ResolvedMoment) -> Result<(Option<Value>, ThreadHeader)> {
-        let value = self.session.claim(point, &ThreadHeader::key())?.map(|entry| entry.value);
+    pub(super) fn header(&self, moment: &ResolvedMoment) -> Result<(Option<Value>, ThreadHeader)> {
+        let value = self.session.claim(moment, &ThreadHeader::key())?.map(|entry| entry.value);
         let header = ThreadHeader::read(value.as_ref())?;
         Ok((value, header))
     }

@@ -132,8 +132,8 @@ fn an_older_program_checkpoint_is_readable_and_resumes_later_checkpoints_of_its_
     play.checkpoint("1000");
     play.program(&[("1000", "1000_ckpt_4")]);
     let session = play.program.session();
-    let vector = |point| {
-        let at = play.program.at(&point).unwrap();
+    let vector = |moment| {
+        let at = play.program.at(&moment).unwrap();
         at.agents.into_values().map(|one| one.checkpoint).collect::<Vec<_>>()
     };
     assert_eq!(vector(session.head().unwrap()), ["1000_ckpt_4", "1001_ckpt_5"]);

@@ -107,8 +107,8 @@ pub(crate) fn step(
         }
         17 => {
             let last = session.summary().unwrap().last_sequence.max(1);
-            if let Ok(point) = session.at_sequence(u64::from(which) % last + 1) {
-                let _ = session.restore(&act, &point);
+            if let Ok(moment) = session.at_sequence(u64::from(which) % last + 1) {
+                let _ = session.restore(&act, &moment);
             }
         }
         18 => drop(store.maintain(0).unwrap()),
@@ -120,9 +120,9 @@ pub(crate) fn step(
         }
         21 => {
             let last = session.summary().unwrap().last_sequence.max(1);
-            if let Ok(point) = session.at_sequence(u64::from(which) % last + 1) {
+            if let Ok(moment) = session.at_sequence(u64::from(which) % last + 1) {
                 let named = NewCheckpoint::manual(format!("{prefix}after {minute}"));
-                let write = session.write(&act).after_or_fork(&point, format!("f{}", which % 3));
+                let write = session.write(&act).after_or_fork(&moment, format!("f{}", which % 3));
                 let _ = write.change(note(which % 5)).checkpoint(named).commit();
             }
         }
@@ -169,17 +169,17 @@ fn contents_at(session: &Session, head: &ResolvedMoment) -> String {
     let summary = session.summary().unwrap();
     note("last", format!("{} {}", summary.last_sequence, summary.checkpoints));
     for number in 1..=summary.last_sequence {
-        let point = match session.at_sequence(number) {
-            Ok(point) => point,
+        let moment = match session.at_sequence(number) {
+            Ok(moment) => moment,
             Err(error) => {
                 note(&format!("#{number}"), error.to_string());
                 continue;
             }
         };
-        session.check_digest(&point).unwrap();
-        let state = session.state(&point).unwrap();
+        session.check_digest(&moment).unwrap();
+        let state = session.state(&moment).unwrap();
         let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
-        note(&format!("#{number}"), format!("{point:?} {entries:?}"));
+        note(&format!("#{number}"), format!("{moment:?} {entries:?}"));
     }
     note("checkpoints", format!("{:?}", session.checkpoints(&CheckpointFilter::default())));
     let state = session.state(head).unwrap();

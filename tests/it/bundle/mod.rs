@@ -179,8 +179,8 @@ fn an_interrupted_import_continues_where_it_stopped() {
         store.import_bundle(&act("import"), &mut failing, None).unwrap_err();
         // What was imported is the beginning of each session, and can be read.
         for session in store.every_session().unwrap() {
-            let point = session.head().unwrap();
-            session.state(&point).unwrap();
+            let moment = session.head().unwrap();
+            session.state(&moment).unwrap();
         }
         store.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
         store.maintain(0).unwrap();

@@ -158,9 +158,9 @@ impl SessionAcknowledgements {
             let claims = match session.at_sequence(*number) {
                 Err(Error::Folded { .. }) if !state.seen => continue,
                 Err(error) => return Err(format!("#{number}: {error}")),
-                Ok(point) => {
-                    session.check_digest(&point).map_err(|error| format!("#{number}: {error}"))?;
-                    claims_at(session, &point)
+                Ok(moment) => {
+                    session.check_digest(&moment).map_err(|error| format!("#{number}: {error}"))?;
+                    claims_at(session, &moment)
                 }
             };
             let claims: Claims = claims.map_err(|error| format!("#{number}: {error}"))?;

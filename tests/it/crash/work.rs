@@ -25,9 +25,9 @@ pub(super) fn hash_of(claims: &Claims) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
-/// The claims at a point, as the store returns them.
-pub(super) fn claims_at(session: &Session, point: &ResolvedMoment) -> Result<Claims> {
-    let state = session.state(point)?;
+/// The claims at a moment, as the store returns them.
+pub(super) fn claims_at(session: &Session, moment: &ResolvedMoment) -> Result<Claims> {
+    let state = session.state(moment)?;
     let claims = state.claims();
     let entries = claims.entries().map(|entry| {
         let (key, entry) = entry?;
@@ -272,12 +272,12 @@ impl<'a> Worker<'a> {
             return Ok(());
         };
         let (sequence, claims) = (*sequence, claims.clone());
-        let point = match self.session.at_sequence(sequence) {
+        let moment = match self.session.at_sequence(sequence) {
             Err(Error::Folded { .. }) => return Ok(()),
-            point => point?,
+            moment => moment?,
         };
         let act = self.act();
-        let done = self.session.restore(&act, &point)?;
+        let done = self.session.restore(&act, &moment)?;
         let hash = hash_of(&claims);
         self.claims = claims;
         self.acknowledge(&done, &hash);

@@ -34,9 +34,9 @@ impl Place {
 
 /// Reads all claims.
 fn read(session: &Session) -> Result<String, Error> {
-    let point = session.head()?;
-    session.check_digest(&point)?;
-    let state = session.state(&point)?;
+    let moment = session.head()?;
+    session.check_digest(&moment)?;
+    let state = session.state(&moment)?;
     let entries = state.claims().entries().collect::<Result<Vec<_>, _>>()?;
     Ok(format!("{entries:?}"))
 }

@@ -36,9 +36,9 @@ fn read(path: &Path, options: &Options) -> Read {
     };
     for number in 1..=NUMBERS {
         let state = || {
-            let point = session.at_sequence(number)?;
-            session.check_digest(&point)?;
-            let state = session.state(&point)?;
+            let moment = session.at_sequence(number)?;
+            session.check_digest(&moment)?;
+            let state = session.state(&moment)?;
             let entries = state.claims().entries().collect::<Result<Vec<_>, _>>()?;
             Ok(blake3::hash(format!("{entries:?}").as_bytes()).to_hex().to_string())
         };

@@ -49,9 +49,9 @@ fn full_states_are_stored_and_every_state_is_computed_from_them() {
         assert!(full.len() >= 3, "{full:?}");
         assert!(full[0] > 3, "the first states are read backwards or from the beginning");
         for (number, state) in states.iter().enumerate().skip(1) {
-            let point = session.at_sequence(number as u64).unwrap();
-            assert_eq!(&claims(&session, &point), state, "#{number}");
-            session.check_digest(&point).unwrap();
+            let moment = session.at_sequence(number as u64).unwrap();
+            assert_eq!(&claims(&session, &moment), state, "#{number}");
+            session.check_digest(&moment).unwrap();
         }
         // A state after a restore is not computed backwards from a full state before it.
         session.restore(&act(41), &session.at_sequence(2).unwrap()).unwrap();

@@ -67,8 +67,8 @@ fn undo_takes_back_the_last_operation_even_if_the_clock_was_set_back() {
 
 /// The branch that was checked out at a time, and its revision then.
 fn checked_out(session: &Session, at: i64) -> (String, Option<u64>) {
-    let point = session.at_time(act(at).now).unwrap();
-    (session.state(&point).unwrap().current_branch().unwrap(), point.revision())
+    let moment = session.at_time(act(at).now).unwrap();
+    (session.state(&moment).unwrap().current_branch().unwrap(), moment.revision())
 }
 
 /// Regression: the last checkout was the one with the latest time. If the clock had been set back,

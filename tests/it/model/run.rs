@@ -299,9 +299,9 @@ impl Doing<'_> {
         let is_free = |name: &String| visible.iter().all(|(_, branch)| branch.name != *name);
         let name = names.into_iter().find(is_free).unwrap();
         let mut after = before.clone();
-        let point = self.session.at_sequence(from).unwrap();
+        let resolved = self.session.at_sequence(from).unwrap();
         let message = format!("c{}", self.number);
-        let mut write = self.session.write(&act).after_or_fork(&point, "fork");
+        let mut write = self.session.write(&act).after_or_fork(&resolved, "fork");
         let mut counted = std::collections::BTreeMap::new();
         for (id, text) in claims {
             let (id, text) = (format!("n{id}"), text.as_ref().map(super::Text::text));
@@ -411,10 +411,10 @@ impl Doing<'_> {
         let name = format!("b{}", self.number);
         let numbers: Vec<u64> = self.naive.revisions.keys().copied().collect();
         let from = from.and_then(|from| pick(&numbers, from));
-        let point = from.map(|number| self.session.at_sequence(number).unwrap());
+        let resolved = from.map(|number| self.session.at_sequence(number).unwrap());
         let before = self.session.store().tail_bytes().unwrap();
         self.session
-            .create_branch(&act(self.now), &name, point.as_ref(), BranchMetadata::default())
+            .create_branch(&act(self.now), &name, resolved.as_ref(), BranchMetadata::default())
             .unwrap();
         // A fork copies no state, whatever its size.
         assert!(self.session.store().tail_bytes().unwrap() - before < 1000, "a fork is small");
@@ -584,8 +584,8 @@ impl Doing<'_> {
     fn restore(&mut self, to: u16) {
         let numbers: Vec<u64> = self.naive.revisions.keys().copied().collect();
         let Some(to) = pick(&numbers, to) else { return };
-        let point = self.session.at_sequence(to).unwrap();
-        let done = self.session.restore(&act(self.now), &point).unwrap();
+        let resolved = self.session.at_sequence(to).unwrap();
+        let done = self.session.restore(&act(self.now), &resolved).unwrap();
         let branch = self.naive.now.current;
         let state = self.naive.revisions[&to].state.clone();
         if state == *self.naive.head(branch) {

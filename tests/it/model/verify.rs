@@ -17,8 +17,8 @@ pub(super) fn verify(session: &Session, naive: &Naive) {
     branches(session, naive);
 }
 
-pub(super) fn claims(session: &Session, point: &ResolvedMoment) -> ClaimMap {
-    session.state(point).unwrap().claims().entries().map(Result::unwrap).collect()
+pub(super) fn claims(session: &Session, moment: &ResolvedMoment) -> ClaimMap {
+    session.state(moment).unwrap().claims().entries().map(Result::unwrap).collect()
 }
 
 fn micros(time: Timestamp) -> i64 {
@@ -43,13 +43,13 @@ fn revisions(session: &Session, naive: &Naive) {
     let ids: BTreeSet<&Key> =
         naive.revisions.values().flat_map(|revision| revision.state.keys()).collect();
     for (number, revision) in &naive.revisions {
-        let point = session.at_sequence(*number).unwrap();
-        assert_eq!(point.revision(), Some(*number));
-        assert_eq!(point.time().map(micros), Some(revision.effective), "time of #{number}");
-        assert_eq!(claims(session, &point), revision.state, "state of #{number}");
-        session.check_digest(&point).unwrap();
+        let moment = session.at_sequence(*number).unwrap();
+        assert_eq!(moment.revision(), Some(*number));
+        assert_eq!(moment.time().map(micros), Some(revision.effective), "time of #{number}");
+        assert_eq!(claims(session, &moment), revision.state, "state of #{number}");
+        session.check_digest(&moment).unwrap();
         for key in &ids {
-            let found = session.claim(&point, key).unwrap();
+            let found = session.claim(&moment, key).unwrap();
             assert_eq!(found.as_ref(), revision.state.get(*key), "{key} at #{number}");
         }
     }
@@ -88,9 +88,9 @@ fn checkpoints(session: &Session, naive: &Naive) {
             continue;
         }
         match (session.at_sequence(sequence), naive.now.checkpoints.get(&sequence)) {
-            (Ok(point), Some(one)) => {
-                assert_eq!(point.revision(), one.revision);
-                assert_eq!(point.time().map(micros), Some(one.time));
+            (Ok(moment), Some(one)) => {
+                assert_eq!(moment.revision(), one.revision);
+                assert_eq!(moment.time().map(micros), Some(one.time));
             }
             (Err(Error::NotFound { .. }), None) => {}
             (Err(Error::Folded { sequence: which, into }), None) => {
@@ -115,10 +115,10 @@ fn moments(session: &Session, naive: &Naive) {
         .filter(|at| *at >= first)
         .collect();
     for at in times {
-        let point = session.at_time(time(at)).unwrap();
+        let moment = session.at_time(time(at)).unwrap();
         let branch = naive.branch_at(at);
         let revision = naive.revision_at(branch, at);
-        assert_eq!(point.revision(), revision, "revision at {at}");
+        assert_eq!(moment.revision(), revision, "revision at {at}");
         let hidden = naive.folded.values().filter(|one| {
             let edge = revision.map(|number| &naive.revisions[&number]);
             one.branch == branch
@@ -126,7 +126,7 @@ fn moments(session: &Session, naive: &Naive) {
                 && edge.is_none_or(|edge| edge.branch != branch || edge.effective <= one.effective)
         });
         let hidden = hidden.count() as u64;
-        match session.folded_at(&point).unwrap() {
+        match session.folded_at(&moment).unwrap() {
             // Revisions with the same time may be on both sides of the edge.
             Some(found) => {
                 assert!(naive.revisions.contains_key(&found.into), "into #{}", found.into);
@@ -140,7 +140,7 @@ fn moments(session: &Session, naive: &Naive) {
                 assert!(missed.is_none(), "{missed:?} at {at} is not reported");
             }
         }
-        let state = session.state(&point).unwrap();
+        let state = session.state(&moment).unwrap();
         assert_eq!(state.current_branch().unwrap(), naive.branches[branch].name);
         let last = naive.now.checkpoints.iter().filter(|(_, one)| one.time <= at);
         let last = last.max_by_key(|(sequence, one)| (one.time, **sequence));
@@ -164,8 +164,8 @@ fn pairs(session: &Session, naive: &Naive) {
     let numbers: Vec<u64> = naive.revisions.keys().copied().collect();
     for (place, from) in numbers.iter().enumerate() {
         for to in numbers.iter().skip(place % 3).step_by(3) {
-            let points = [from, to].map(|number| session.at_sequence(*number).unwrap());
-            let changes = session.compare(&points[0], &points[1]).unwrap().claims;
+            let moments = [from, to].map(|number| session.at_sequence(*number).unwrap());
+            let changes = session.compare(&moments[0], &moments[1]).unwrap().claims;
             let (old, new) = (&naive.revisions[from].state, &naive.revisions[to].state);
             let expected = diff::compare(old, new);
             assert_eq!(changes, expected, "#{from} to #{to}");

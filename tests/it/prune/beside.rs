@@ -17,20 +17,20 @@ fn six_revisions(path: &Path) -> Session {
     session
 }
 
-/// All reads at a point.
-fn reads(session: &Session, point: &ResolvedMoment) -> Vec<(&'static str, Option<Error>)> {
+/// All reads at a moment.
+fn reads(session: &Session, moment: &ResolvedMoment) -> Vec<(&'static str, Option<Error>)> {
     let head = session.head().unwrap();
     let key = Key::new(Kind::Note, "n");
     vec![
-        ("state", session.state(point).err()),
-        ("check", session.check_digest(point).err()),
-        ("claim", session.claim(point, &key).err()),
-        ("claims", session.claims(point, std::slice::from_ref(&key)).err()),
-        ("revision", session.revision_of(point).err()),
-        ("compare", session.compare(point, &head).err()),
-        ("changed", session.changed_claims(&head, point).err()),
-        ("restore", session.restore(&act(9), point).err()),
-        ("branch", session.create_branch(&act(9), "b", Some(point), Default::default()).err()),
+        ("state", session.state(moment).err()),
+        ("check", session.check_digest(moment).err()),
+        ("claim", session.claim(moment, &key).err()),
+        ("claims", session.claims(moment, std::slice::from_ref(&key)).err()),
+        ("revision", session.revision_of(moment).err()),
+        ("compare", session.compare(moment, &head).err()),
+        ("changed", session.changed_claims(&head, moment).err()),
+        ("restore", session.restore(&act(9), moment).err()),
+        ("branch", session.create_branch(&act(9), "b", Some(moment), Default::default()).err()),
     ]
 }
 
@@ -44,12 +44,12 @@ fn a_revision_folded_between_finding_and_reading_is_reported_as_folded() {
     let session = open(&path).session("s").unwrap();
     for indexed in [false, true] {
         // The race: it is found, then pruned, then read.
-        let point = session.at_sequence(3).unwrap();
+        let moment = session.at_sequence(3).unwrap();
         other.prune(&act(8), &bare()).unwrap();
         if indexed {
             other.store().maintain(0).unwrap();
         }
-        for (read, error) in reads(&session, &point) {
+        for (read, error) in reads(&session, &moment) {
             let is_folded = matches!(error, Some(Error::Folded { sequence: 3, into: 6 }));
             assert!(is_folded, "{read} (indexed: {indexed}): {error:?}");
         }
@@ -71,13 +71,13 @@ fn a_held_moment_stays_readable_while_others_prune() {
     };
     for indexed in [false, true] {
         let session = held(&path);
-        let point = session.at_sequence(3).unwrap();
+        let moment = session.at_sequence(3).unwrap();
         other.prune(&act(8), &bare()).unwrap();
         revise(&other, 9, &[("later", Some("x".to_owned()))]);
         if indexed {
             other.store().maintain(0).unwrap();
         }
-        assert_eq!(session.state(&point).unwrap().claims().len(), 1);
+        assert_eq!(session.state(&moment).unwrap().claims().len(), 1);
         assert_eq!(state(&session, 3), before[&3]);
         assert_eq!(session.summary().unwrap().last_sequence, 6 + u64::from(indexed) * 2);
         assert!(session.at_time(time(2)).is_ok());

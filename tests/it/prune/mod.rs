@@ -46,16 +46,16 @@ fn revise(session: &Session, minutes: i64, changes: &[(&str, Option<String>)]) -
 }
 
 fn state(session: &Session, sequence: u64) -> ClaimMap {
-    let point = session.at_sequence(sequence).unwrap();
-    session.check_digest(&point).unwrap();
-    session.state(&point).unwrap().claims().entries().map(Result::unwrap).collect()
+    let moment = session.at_sequence(sequence).unwrap();
+    session.check_digest(&moment).unwrap();
+    session.state(&moment).unwrap().claims().entries().map(Result::unwrap).collect()
 }
 
 /// All visible revisions, with their states.
 fn all(session: &Session) -> BTreeMap<u64, ClaimMap> {
     let last = session.summary().unwrap().last_sequence;
     let seen = (1..=last).filter(|number| match session.at_sequence(*number) {
-        Ok(point) => point.named_checkpoint().is_none(),
+        Ok(moment) => moment.named_checkpoint().is_none(),
         Err(Error::Folded { .. } | Error::NotFound { .. }) => false,
         Err(error) => panic!("#{number}: {error}"),
     });

@@ -26,9 +26,9 @@ fn content_of(store: &Store) -> String {
     let named = regex::Regex::new("[0-9a-f]{8,}").unwrap();
     for number in 1..=session.summary().unwrap().last_sequence {
         match session.at_sequence(number) {
-            Ok(point) => {
-                session.check_digest(&point).unwrap();
-                let state = session.state(&point).unwrap();
+            Ok(moment) => {
+                session.check_digest(&moment).unwrap();
+                let state = session.state(&moment).unwrap();
                 let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
                 writeln!(text, "#{number}: {entries:?}").unwrap();
                 if let Ok(changes) = session.changes_of(number) {

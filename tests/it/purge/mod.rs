@@ -227,10 +227,10 @@ fn store_contents(store: &Store) -> String {
         let summary = session.summary().unwrap();
         all.push_str(&format!("{summary:?}\n"));
         for number in 1..=summary.last_sequence {
-            if let Ok(point) = session.at_sequence(number) {
-                let state = session.state(&point).unwrap();
+            if let Ok(moment) = session.at_sequence(number) {
+                let state = session.state(&moment).unwrap();
                 let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
-                all.push_str(&format!("{point:?} {entries:?}\n"));
+                all.push_str(&format!("{moment:?} {entries:?}\n"));
             }
         }
         let head = session.head().unwrap();

@@ -231,8 +231,8 @@ fn the_time_at_which_an_undone_branch_was_left_stays_known() {
     let check = |last: &str| {
         let session = second.session();
         for (minute, branch) in [(709, "main"), (715, "f0"), (725, "main"), (735, last)] {
-            let point = session.at_time(time(minute)).unwrap();
-            let current = session.state(&point).unwrap().current_branch().unwrap();
+            let moment = session.at_time(time(minute)).unwrap();
+            let current = session.state(&moment).unwrap().current_branch().unwrap();
             assert_eq!(current, branch, "at {minute}");
         }
         second.store.maintain(0).unwrap();
@@ -568,8 +568,8 @@ fn facts_and_checkpoints_of_both_sides_are_kept() {
     messages.sort();
     assert_eq!(messages, ["here", "one event", "there"], "one event is recorded once");
     let here = found.iter().find(|one| one.message == "here").unwrap();
-    let point = session.at_sequence(here.revision.unwrap()).unwrap();
-    assert_eq!(session.state(&point).unwrap().facts_of(Kind::Command).unwrap().len(), 2);
+    let moment = session.at_sequence(here.revision.unwrap()).unwrap();
+    assert_eq!(session.state(&moment).unwrap().facts_of(Kind::Command).unwrap().len(), 2);
     meet(&first, &second);
 }
 

@@ -119,9 +119,9 @@ fn diverged(folder: &Path) {
 fn claims(machine: &Machine) -> Vec<String> {
     let session = machine.session();
     let last = session.summary().unwrap().last_sequence;
-    let point = |number| session.at_sequence(number).unwrap();
+    let moment = |number| session.at_sequence(number).unwrap();
     let changed = (1..=last).flat_map(|number| {
-        let changes = session.state(&point(number)).unwrap().changes_of(number).unwrap();
+        let changes = session.state(&moment(number)).unwrap().changes_of(number).unwrap();
         changes.into_iter().map(|change| change.key.id)
     });
     changed.collect()

@@ -46,8 +46,8 @@ fn access_of(remote: &Remote) -> RemoteAccess {
 /// The ids of the revisions of a session that can be read, by number.
 fn revisions(session: &Session) -> BTreeMap<u64, String> {
     let last = session.summary().unwrap().last_sequence;
-    let points = (1..=last).filter_map(|number| session.at_sequence(number).ok());
-    let known = points.filter_map(|point| session.revision_of(&point).unwrap());
+    let moments = (1..=last).filter_map(|number| session.at_sequence(number).ok());
+    let known = moments.filter_map(|moment| session.revision_of(&moment).unwrap());
     known.map(|revision| (revision.sequence, revision.id.to_string())).collect()
 }
 

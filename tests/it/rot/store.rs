@@ -136,9 +136,9 @@ pub(crate) fn read(path: &Path, options: &Options, numbers: u64) -> Read {
         };
         for number in 1..=numbers {
             let state = || {
-                let point = session.at_sequence(number)?;
-                let state = session.state(&point)?;
-                session.check_digest(&point)?;
+                let moment = session.at_sequence(number)?;
+                let state = session.state(&moment)?;
+                session.check_digest(&moment)?;
                 let mut text = String::new();
                 for entry in state.claims().entries() {
                     writeln!(text, "{:?}", entry?).unwrap();

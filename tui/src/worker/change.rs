@@ -27,9 +27,9 @@ pub(super) fn run(
             let mut new = NewCheckpoint::manual(message.clone());
             let mut write = session.write(&act);
             if *target != MomentTarget::Head {
-                let point = resolved_moment(session, *target)?;
-                new.at = point.time();
-                write = write.after(&point);
+                let resolved = resolved_moment(session, *target)?;
+                new.at = resolved.time();
+                write = write.after(&resolved);
             }
             let done = write.checkpoint(new).commit()?;
             let sequence = done.checkpoint.map_or(0, |checkpoint| checkpoint.sequence);
@@ -37,8 +37,8 @@ pub(super) fn run(
         }
         WriteRequest::Tag { sequence, words } => {
             let act = WriteContext::asked("checkpoint tag", now);
-            let point = session.at_sequence(*sequence)?;
-            let checkpoint = point.named_checkpoint();
+            let resolved = session.at_sequence(*sequence)?;
+            let checkpoint = resolved.named_checkpoint();
             let checkpoint =
                 checkpoint.ok_or_else(|| Error::not_found("checkpoint", format!("#{sequence}")))?;
             let remove = words.iter().filter_map(|word| word.strip_prefix('-')).map(str::to_owned);

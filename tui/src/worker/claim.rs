@@ -24,15 +24,15 @@ const BAR: usize = 5;
 /// Returns the sections about a claim.
 pub(super) fn sections(
     session: &Session,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     key: &Key,
     entry: &ClaimEntry,
     zone: DisplayZone,
 ) -> Result<Vec<SheetSection>> {
-    let mut history = session.history(point, key)?;
+    let mut history = session.history(moment, key)?;
     let count = history.len();
     history.truncate(MAX_STEPS);
-    let state = session.state(point)?;
+    let state = session.state(moment)?;
     let evidence = evidence_of(&state, key)?;
     let mut sections = vec![section("", head(session, key, entry)?)];
     let path = path(&history, &evidence, zone);
@@ -283,9 +283,9 @@ mod tests {
     }
 
     fn claim_sections(session: &Session, kind: Kind, id: &str) -> Vec<SheetSection> {
-        let (point, key) = (session.head().unwrap(), Key::new(kind, id));
-        let entry = session.claim(&point, &key).unwrap().unwrap();
-        sections(session, &point, &key, &entry, DisplayZone::Local).unwrap()
+        let (moment, key) = (session.head().unwrap(), Key::new(kind, id));
+        let entry = session.claim(&moment, &key).unwrap().unwrap();
+        sections(session, &moment, &key, &entry, DisplayZone::Local).unwrap()
     }
 
     /// The ids of the claims that a claim rests on, and of those that rest on it.

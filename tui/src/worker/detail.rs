@@ -77,17 +77,17 @@ fn folded(row: &TimelineRow, story: &StoryLine, zone: DisplayZone) -> TextSheet 
 /// Returns the details of an entity at a moment.
 pub(super) fn entity(
     session: &Session,
-    point: &ResolvedMoment,
+    resolved: &ResolvedMoment,
     target: MomentTarget,
     key: &Key,
     zone: DisplayZone,
 ) -> Result<TextSheet> {
     let sections = if key.kind.is_claim() {
-        let entry = session.claim(point, key)?;
+        let entry = session.claim(resolved, key)?;
         let entry = entry.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
-        claim::sections(session, point, key, &entry, zone)?
+        claim::sections(session, resolved, key, &entry, zone)?
     } else {
-        fact(session, point, key, zone)?
+        fact(session, resolved, key, zone)?
     };
     let command = format!(
         "forge {} show {} --at {}",
@@ -117,11 +117,11 @@ const fn text_fields(kind: Kind) -> &'static [&'static str] {
 
 fn fact(
     session: &Session,
-    point: &ResolvedMoment,
+    resolved: &ResolvedMoment,
     key: &Key,
     zone: DisplayZone,
 ) -> Result<Vec<SheetSection>> {
-    let upto = point.time();
+    let upto = resolved.time();
     let mut versions = session.fact_versions(key.kind, &key.id)?;
     if versions.iter().any(|known| known.fact.origin != FactOrigin::Hook) {
         versions.retain(|known| known.fact.origin != FactOrigin::Hook);
@@ -181,7 +181,7 @@ fn fact(
     if key.kind == Kind::Verification && value.field("output").is_none() {
         // The output of an agent's check is that of the call with its id.
         let call = key.id.split_once('/').map_or(key.id.as_str(), |(call, _)| call);
-        match fact(session, point, &Key::new(Kind::Command, call), zone) {
+        match fact(session, resolved, &Key::new(Kind::Command, call), zone) {
             Ok(mut command) => {
                 command.truncate(1);
                 sections.splice(1..1, command);

@@ -43,10 +43,10 @@ pub(super) fn sheet(
         changes.retain(|change| change.kind.is_claim());
     }
     let any = !changes.is_empty();
-    let when = |target: MomentTarget, point: &ResolvedMoment| -> Result<String> {
+    let when = |target: MomentTarget, resolved: &ResolvedMoment| -> Result<String> {
         let time = match target {
             MomentTarget::Time(_) => None,
-            _ => session.time_of(point)?,
+            _ => session.time_of(resolved)?,
         };
         let clock = time.map(|time| format!(" {}", zone.clock(time))).unwrap_or_default();
         Ok(format!("{}{clock}", zone.moment(target)))
@@ -94,10 +94,10 @@ pub(super) fn sheet(
 }
 
 /// Returns the key by which moments are sorted.
-pub(super) fn order(point: &ResolvedMoment) -> (Timestamp, u64) {
-    let time = point.time().unwrap_or(Timestamp::MAX);
-    let named = point.named_checkpoint().map(|checkpoint| checkpoint.sequence);
-    let sequence = named.or_else(|| point.revision()).unwrap_or(0);
+pub(super) fn order(resolved: &ResolvedMoment) -> (Timestamp, u64) {
+    let time = resolved.time().unwrap_or(Timestamp::MAX);
+    let named = resolved.named_checkpoint().map(|checkpoint| checkpoint.sequence);
+    let sequence = named.or_else(|| resolved.revision()).unwrap_or(0);
     (time, sequence)
 }
 

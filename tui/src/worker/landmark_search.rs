@@ -78,28 +78,28 @@ pub(super) fn jump(
         DisplayZone::Fixed(offset) => parse_moment(text, now, &offset),
     };
     let moment = moment.map_err(|error| Error::invalid(error.to_string()))?;
-    let point = session.resolve(&moment)?;
-    let (point, target) = exact(session, point)?;
-    let place = session.position_of(&point)?.map(|place| (place, target));
+    let resolved = session.resolve(&moment)?;
+    let (resolved, target) = exact(session, resolved)?;
+    let place = session.position_of(&resolved)?.map(|place| (place, target));
     Ok(WorkerAnswer::Found { place, what: format!("at {text}") })
 }
 
-/// Returns the moment to select for a point: the checkpoint or revision that the point names, else
+/// Returns what to select for a moment: the checkpoint or revision that it names, else
 /// the head or its time.
-fn exact(session: &Session, point: ResolvedMoment) -> Result<(ResolvedMoment, MomentTarget)> {
-    if let Some(checkpoint) = point.named_checkpoint() {
+fn exact(session: &Session, resolved: ResolvedMoment) -> Result<(ResolvedMoment, MomentTarget)> {
+    if let Some(checkpoint) = resolved.named_checkpoint() {
         let target = MomentTarget::Sequence(checkpoint.sequence);
-        return Ok((point, target));
+        return Ok((resolved, target));
     }
-    if point == session.head()? {
-        return Ok((point, MomentTarget::Head));
+    if resolved == session.head()? {
+        return Ok((resolved, MomentTarget::Head));
     }
-    if let Some(revision) = point.revision() {
+    if let Some(revision) = resolved.revision() {
         let own = session.at_sequence(revision)?;
-        if point.time().is_none() || own.time() == point.time() {
+        if resolved.time().is_none() || own.time() == resolved.time() {
             return Ok((own, MomentTarget::Sequence(revision)));
         }
     }
-    let target = point.time().map_or(MomentTarget::Head, MomentTarget::Time);
-    Ok((point, target))
+    let target = resolved.time().map_or(MomentTarget::Head, MomentTarget::Time);
+    Ok((resolved, target))
 }

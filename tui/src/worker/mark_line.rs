@@ -56,8 +56,8 @@ fn hypothesis(
     to: &ResolvedMoment,
     key: &Key,
 ) -> Result<String> {
-    let read = |point| -> Result<Option<Hypothesis>> {
-        let entry = session.claim(point, key)?;
+    let read = |moment| -> Result<Option<Hypothesis>> {
+        let entry = session.claim(moment, key)?;
         Ok(entry.and_then(|entry| Hypothesis::from_value(&entry.value).ok()))
     };
     let (old, new) = (read(from)?, read(to)?.unwrap_or_default());

@@ -20,11 +20,11 @@ const MAX_FACTS: usize = 300;
 pub(super) fn view(
     session: &Session,
     target: MomentTarget,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     since: Option<&ResolvedMoment>,
     tab: StateTab,
 ) -> Result<StateView> {
-    let state = session.state(point)?;
+    let state = session.state(moment)?;
     let claims_of = |tab: StateTab| {
         tab.kinds().iter().map(|kind| state.claims().count_of_kind(*kind)).sum::<usize>()
     };
@@ -33,7 +33,7 @@ pub(super) fn view(
     let mut changed = BTreeMap::new();
     let mut moved_kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     if let Some(since) = since {
-        for change in session.changed_claims(since, point)?.keys() {
+        for change in session.changed_claims(since, moment)?.keys() {
             let (key, change) = change?;
             *moved_kinds.entry(key.kind).or_default() += 1;
             match change {
@@ -54,7 +54,7 @@ pub(super) fn view(
             claims(&state, *kind, &novelty, &mut items)?;
         } else {
             let after = since.and_then(ResolvedMoment::time);
-            for known in session.recent_facts(point, *kind, MAX_FACTS)? {
+            for known in session.recent_facts(moment, *kind, MAX_FACTS)? {
                 items
                     .push(fact_item(&known.fact, after.is_some_and(|after| known.fact.at > after)));
             }
@@ -69,7 +69,7 @@ pub(super) fn view(
         target,
         time: state.time()?,
         branch: state.current_branch()?,
-        revision: point.revision(),
+        revision: moment.revision(),
         tab,
         items,
         more,

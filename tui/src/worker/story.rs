@@ -201,8 +201,8 @@ fn older_row(cut: StoryCut, current: &str) -> TimelineRow {
 }
 
 /// Reads the brief of a moment.
-pub(super) fn brief(session: &Session, point: &ResolvedMoment) -> Result<SessionBrief> {
-    Story::brief(&session.state(point)?, &forge_agents::resolve)
+pub(super) fn brief(session: &Session, moment: &ResolvedMoment) -> Result<SessionBrief> {
+    Story::brief(&session.state(moment)?, &forge_agents::resolve)
 }
 
 #[cfg(test)]

@@ -69,11 +69,11 @@ fn claim_line(key: &Key, value: &Value, depth: u16) -> SheetLine {
 
 pub(super) fn why(
     session: &Session,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     target: MomentTarget,
     key: &Key,
 ) -> Result<TextSheet> {
-    let graph = ClaimGraph::read(&session.state(point)?)?;
+    let graph = ClaimGraph::read(&session.state(moment)?)?;
     let Some(value) = graph.claim(key) else {
         return Err(Error::not_found(key.kind.name(), key.id.clone()));
     };
@@ -95,19 +95,19 @@ pub(super) fn why(
 /// Returns the evidence about a hypothesis, each piece with the command or check it comes from.
 pub(super) fn sources(
     session: &Session,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     target: MomentTarget,
     hypothesis: &str,
     zone: DisplayZone,
 ) -> Result<TextSheet> {
     let key = Key::new(Kind::Hypothesis, hypothesis);
-    let state = session.state(point)?;
+    let state = session.state(moment)?;
     let Some(value) = state.claim(key.kind, &key.id)? else {
         return Err(Error::not_found(key.kind.name(), key.id));
     };
     let mut sections = vec![section("", vec![claim_line(&key, &value, 0)])];
     for one in claim::evidence_of(&state, &key)? {
-        sections.push(evidence(session, point, target, &one, zone)?);
+        sections.push(evidence(session, moment, target, &one, zone)?);
     }
     if sections.len() == 1 {
         sections.push(section("", vec![line(TextTone::Dim, 0, "no evidence yet: + adds some")]));
@@ -119,7 +119,7 @@ pub(super) fn sources(
 
 fn evidence(
     session: &Session,
-    point: &ResolvedMoment,
+    moment: &ResolvedMoment,
     target: MomentTarget,
     one: &EvidenceFor,
     zone: DisplayZone,
@@ -134,7 +134,7 @@ fn evidence(
     }
     let mut shown = None;
     for kind in [Kind::Command, Kind::Verification] {
-        match detail::entity(session, point, target, &Key::new(kind, name), zone) {
+        match detail::entity(session, moment, target, &Key::new(kind, name), zone) {
             Ok(sheet) => {
                 shown = Some(sheet);
                 break;

@@ -19,8 +19,8 @@ fn on_example() -> (Store, Hand) {
 
 fn note(store: &Store, id: &str) -> Option<String> {
     let session = store.session("example").unwrap();
-    let point = session.head().unwrap();
-    let entry = session.claim(&point, &Key::new(Kind::Note, id)).unwrap()?;
+    let moment = session.head().unwrap();
+    let entry = session.claim(&moment, &Key::new(Kind::Note, id)).unwrap()?;
     entry.value.field("description").and_then(Value::as_text).map(str::to_owned)
 }
 

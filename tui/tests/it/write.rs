@@ -12,8 +12,8 @@ fn on_example(width: u16, height: u16) -> (Store, Hand) {
 
 fn claim(store: &Store, kind: Kind, id: &str) -> Option<Value> {
     let session = store.session("example").unwrap();
-    let point = session.head().unwrap();
-    session.claim(&point, &Key::new(kind, id)).unwrap().map(|entry| entry.value)
+    let moment = session.head().unwrap();
+    session.claim(&moment, &Key::new(kind, id)).unwrap().map(|entry| entry.value)
 }
 
 fn text(value: &Value, name: &str) -> String {

@@ -138,8 +138,8 @@ impl Verb for RunOutputArgs {
         let RunStepArgs { item, step } = &self.step;
         let one = || -> Result<_, CommandError> {
             let run = run_with_item(opened, item)?;
-            let point = workspace::moment_or_head(context, run.session(), self.at.as_ref())?;
-            let output = run.output_at(&point, item.item.as_str(), step.as_str())?;
+            let moment = workspace::moment_or_head(context, run.session(), self.at.as_ref())?;
+            let output = run.output_at(&moment, item.item.as_str(), step.as_str())?;
             Ok((run.key().to_owned(), output))
         };
         let (run, output) = match one() {
@@ -245,8 +245,8 @@ impl Verb for RunShowArgs {
             return Ok(EitherReport::Second(RunShowReport { input, run: summary.into(), steps }));
         };
         let run = find_run(store, self.run.as_ref(), item)?;
-        let point = workspace::moment_or_head(context, run.session(), self.at.as_ref())?;
-        let loaded = run.load_at(&point, item.as_str())?;
+        let moment = workspace::moment_or_head(context, run.session(), self.at.as_ref())?;
+        let loaded = run.load_at(&moment, item.as_str())?;
         let (item, outputs) = (ItemJson::from(loaded.item), loaded.outputs);
         Ok(EitherReport::First(RunItemReport { run: run.key().to_owned(), item, outputs }))
     }

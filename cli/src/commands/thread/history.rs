@@ -156,12 +156,12 @@ impl Verb for ThreadShowArgs {
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let thread = open(context, &self.thread)?;
-        let point = workspace::moment_or_head(context, thread.session(), self.at.as_ref())?;
-        let status = thread.status(&point)?;
+        let moment = workspace::moment_or_head(context, thread.session(), self.at.as_ref())?;
+        let status = thread.status(&moment)?;
         let messages = if self.sanitized {
-            thread.sanitized(&point, &SanitizeOptions::default())?.messages
+            thread.sanitized(&moment, &SanitizeOptions::default())?.messages
         } else {
-            messages_of(thread.messages(&point)?, self.held)
+            messages_of(thread.messages(&moment)?, self.held)
         };
         Ok(ThreadShowReport::new(self.thread.as_str(), status, messages))
     }

@@ -99,8 +99,8 @@ impl McpTool for RestoreArguments {
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<RestoreAnswer>, CommandError> {
         let which: MomentArg = parse_argument("moment", &self.moment)?;
         let reading = request.reading()?;
-        let point = workspace::resolved_moment(&request.context, &reading.session, &which)?;
-        let token = token(&reading.session, &point)?;
+        let resolved = workspace::resolved_moment(&request.context, &reading.session, &which)?;
+        let token = token(&reading.session, &resolved)?;
         drop(reading);
         let consent = consent(self, &request.client, &token);
         let done = consent == RestoreConsent::Given;
@@ -159,11 +159,11 @@ fn answer(
 
 /// Returns the token of a preview: a hash of the session, its current revision and the revision to
 /// restore. Any write of claims changes the token, which shows that the preview is out of date.
-fn token(session: &Session, point: &ResolvedMoment) -> Result<String, CommandError> {
+fn token(session: &Session, resolved: &ResolvedMoment) -> Result<String, CommandError> {
     let mut hash = blake3::Hasher::new();
     hash.update(session.summary()?.info.id.to_string().as_bytes());
-    for point in [&session.head()?, point] {
-        let revision = session.revision_of(point)?;
+    for resolved in [&session.head()?, resolved] {
+        let revision = session.revision_of(resolved)?;
         hash.update(b"/");
         hash.update(
             revision.map(|revision| revision.id.to_string()).unwrap_or_default().as_bytes(),

@@ -65,13 +65,13 @@ pub(in crate::mcp) struct StateMoment {
 impl StateMoment {
     pub(in crate::mcp) fn from_moment(
         session: &Session,
-        point: &ResolvedMoment,
+        resolved: &ResolvedMoment,
     ) -> Result<Self, CommandError> {
         Ok(Self {
-            at: session.time_of(point)?.map(|time| time.to_string()),
-            branch: session.branch_of(point)?,
-            revision: session.revision_of(point)?.map(|revision| revision.sequence),
-            checkpoint: point.named_checkpoint().map(|checkpoint| checkpoint.id.to_string()),
+            at: session.time_of(resolved)?.map(|time| time.to_string()),
+            branch: session.branch_of(resolved)?,
+            revision: session.revision_of(resolved)?.map(|revision| revision.sequence),
+            checkpoint: resolved.named_checkpoint().map(|checkpoint| checkpoint.id.to_string()),
         })
     }
 }
@@ -110,8 +110,8 @@ impl McpTool for StateArguments {
     fn run(&self, request: &mut McpRequest) -> Result<ToolReply<StateAnswer>, CommandError> {
         let reading = request.reading()?;
         let at = parse_optional::<MomentArg>("at", self.at.as_ref())?;
-        let point = reading.moment(&request.context, at.as_ref())?;
-        let state = reading.state(&point, self.as_recorded)?;
+        let resolved = reading.moment(&request.context, at.as_ref())?;
+        let state = reading.state(&resolved, self.as_recorded)?;
         let mut kinds: Vec<Kind> = self.kinds.iter().map(|KindWord(kind)| *kind).collect();
         if kinds.is_empty() {
             kinds = Kind::ALL.to_vec();
@@ -156,7 +156,7 @@ impl McpTool for StateArguments {
         let links = links.into_iter().collect();
         let found = StateAnswer {
             place: AnswerPlace { session, chosen_by: request.chosen_by },
-            moment: StateMoment::from_moment(&reading.session, &point)?,
+            moment: StateMoment::from_moment(&reading.session, &resolved)?,
             counts,
             entries,
             next_cursor,

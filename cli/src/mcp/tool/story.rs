@@ -143,7 +143,7 @@ impl McpTool for StoryArguments {
         let until = parse_optional("until", self.until.as_ref())?;
         let range = reading.time_range(&request.context, since.as_ref(), until.as_ref())?;
         let wanted = StoryRequest {
-            point: reading.session.head()?,
+            moment: reading.session.head()?,
             since: range.since,
             until: last.map(Timestamp::from_micros).or(range.until),
             limit: Some(limit + already_given),
