@@ -138,8 +138,8 @@ impl Session {
             .collect()
     }
 
-    /// Returns the revisions up to a moment along first parents, and the checkpoints of all branches
-    /// up to its time, newest first: at most `limit`.
+    /// Returns the revisions up to a moment along first parents, and the checkpoints of all
+    /// branches up to its time, newest first: at most `limit`.
     pub fn log(&self, moment: &ResolvedMoment, limit: usize) -> Result<Vec<LogItem>> {
         let view = self.view()?;
         let mut items = Vec::new();

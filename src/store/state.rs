@@ -92,8 +92,8 @@ impl Session {
         self.branch_name(moment.branch)
     }
 
-    /// Returns the time of a moment: its own, or that of the last recorded event; `None` if there is
-    /// none.
+    /// Returns the time of a moment: its own, or that of the last recorded event; `None` if there
+    /// is none.
     pub fn time_of(&self, moment: &ResolvedMoment) -> Result<Option<Timestamp>> {
         self.shown_time(&self.view()?, moment)
     }
@@ -108,8 +108,8 @@ impl Session {
             .transpose()
     }
 
-    /// Reads several claims at a moment from one snapshot, without the rest of the state; `None` for
-    /// a claim that does not exist.
+    /// Reads several claims at a moment from one snapshot, without the rest of the state; `None`
+    /// for a claim that does not exist.
     pub fn claims(&self, moment: &ResolvedMoment, keys: &[Key]) -> Result<Vec<Option<ClaimEntry>>> {
         let view = self.view()?;
         self.check_in_sight(&view, moment)?;

@@ -156,8 +156,8 @@ impl GitRepository {
         }
     }
 
-    /// Returns the commit and the branch that are checked out. The commit is `None` before the first
-    /// one; the branch is `None` if no branch is checked out.
+    /// Returns the commit and the branch that are checked out. The commit is `None` before the
+    /// first one; the branch is `None` if no branch is checked out.
     ///
     /// # Errors
     ///

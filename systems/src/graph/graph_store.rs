@@ -264,8 +264,8 @@ impl GraphStore {
         known.map_or_else(|| Ok(self.step_state(session, checkpoint, record)?.1), Ok)
     }
 
-    /// Returns the channels of a namespace at a moment where `operation` wrote its latest step, from
-    /// the cache if they are there.
+    /// Returns the channels of a namespace at a moment where `operation` wrote its latest step,
+    /// from the cache if they are there.
     pub(super) fn channels_at(
         &self,
         session: &Session,
