@@ -20,6 +20,7 @@ const MAKE: &[&str] = &["make", "gmake"];
 const MAVEN: &[&str] = &["mvn", "mvnw", "mvnd"];
 /// Programs that need a Java runtime.
 const JAVA: &[&str] = &["gradle", "gradlew", "mvn", "mvnw", "mvnd", "ant", "sbt", "lein"];
+const CMAKE: &[&str] = &["cmake", "ctest"];
 
 /// Messages with which a program reports that it could not run the check.
 static FAILURES: &[RunnerMessage] = &[
@@ -36,9 +37,33 @@ static FAILURES: &[RunnerMessage] = &[
     ),
     (CONTAINERS, r"^ERROR: (?:failed to build: )?failed to solve: failed to read dockerfile: "),
     (CONTAINERS, r#"^(?:service "?\S+"? is not running|no such service: |no configuration file)"#),
-    (CONTAINERS, r"^Error: (?:No such container|no container with name)"),
+    (
+        CONTAINERS,
+        r"^Error: (?:No such container|no container with name|can only create exec sessions )",
+    ),
+    (
+        CONTAINERS,
+        r"^(?:the input device is not a TTY|cannot (?:enable tty mode on non tty input|attach stdin to a TTY-enabled ))",
+    ),
+    (
+        CONTAINERS,
+        r"^(?:dependency failed to start: |env file \S+ not found|validating \S+\.ya?ml: )",
+    ),
     (&["kubectl"], r"^(?:Error from server|error: unable to upgrade connection|The connection to)"),
-    (&["sudo"], r"^sudo: (?:a password is required|a terminal is required|\S+: command not found)"),
+    (&["kubectl"], r"^error: cannot exec into a container "),
+    (
+        &["sudo"],
+        r"^sudo: (?:a password is required|a terminal is required|\S+: command not found|unknown user |no tty present )",
+    ),
+    (
+        &["sudo"],
+        r"^\S+ is not in the sudoers file|^Sorry, user \S+ (?:is not allowed|may not run) ",
+    ),
+    (&["su", "runuser"], r"^(?:su|runuser): (?:user |Authentication failure|must be run from a )"),
+    (&["srun"], r"^srun: error: (?:Unable to|Invalid) "),
+    (&["doppler"], r"^Doppler Error: "),
+    (&["op"], r"^\[ERROR\] \d{4}/\d\d/\d\d \d\d:"),
+    (&["infisical"], r"^error: You must be logged in "),
     (NODE, r#"^npm (?:ERR!|error) [Mm]issing script: "?{}(?:"|$)"#),
     (&["node"], r#"^Missing script: "{}""#),
     (
@@ -54,10 +79,22 @@ static FAILURES: &[RunnerMessage] = &[
         NODE,
         r"^npm (?:ERR!|error) (?:could not determine executable|enoent Could not read package|npx canceled due to missing packages)",
     ),
-    (NODE, r"^\s*ERR_PNPM_(?:NO_SCRIPT|NO_IMPORTER_MANIFEST_FOUND)\b"),
+    (NODE, r"^npm (?:ERR!|error) code (?:EJSONPARSE|EBADDEVENGINES|ENOWORKSPACES)$"),
+    (
+        NODE,
+        r"^\s*ERR_PNPM_(?:NO_SCRIPT|NO_IMPORTER_MANIFEST_FOUND|VERIFY_DEPS_BEFORE_RUN|UNSUPPORTED_ENGINE|BAD_PM_VERSION)\b",
+    ),
     (NODE, r#"^(?:error|\s*ERR_PNPM_\S+\s+)?\s*Command "{}" not found"#),
     (NODE, r#"^(?:Usage Error: Couldn't find a script named|error: Script not found) "{}""#),
-    (NODE, r"^error: could not find package\.json|^Usage Error: The project in "),
+    (NODE, r"^error: could not (?:find package\.json|determine executable to run for package )"),
+    (
+        NODE,
+        r"^Usage Error: (?:The project in |This project is configured to use |Couldn't find the node_modules state file)",
+    ),
+    (
+        NODE,
+        r"^error Couldn't find a package\.json file |^Internal Error: \S+: This package doesn't ",
+    ),
     // In any language, the message has only one name, which is in quotes, and its last sentence is
     // one word.
     (
@@ -65,6 +102,8 @@ static FAILURES: &[RunnerMessage] = &[
         r#"^g?make(?:\[\d+\])?: \*\*\* [^\['‘`“„«"]*['‘`“„«"][ \x{a0}]?{}[ \x{a0}]?['’”“»"][^'‘`“„«"]*[.。] +\S+[.。]$"#,
     ),
     (MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
+    // The makefile cannot be read, or stops with `$(error)`. The last sentence is one word.
+    (MAKE, r"^[^\s:]+:\d+: \*\*\* .+[.。] +\S+[.。]$"),
     (MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
     (
         &["nix", "nix-shell"],
@@ -79,27 +118,53 @@ static FAILURES: &[RunnerMessage] = &[
     (&["flock"], r"^flock: (?:cannot|failed)"),
     (&["just"], r"^error: [Jj]ustfile does not contain recipe [`']{}[`']"),
     (&["just"], r"^error: No justfile found"),
+    // The place of an error in the file, which is not that of a recipe that failed.
+    (&["just"], r"^\s*(?:-->|——▶) (?:\S*[/\\])?\.?[Jj]ustfile:\d+:\d+$"),
     (&["task", "go-task"], r#"^task: Task "{}" does not exist"#),
-    (&["task", "go-task"], r"^task: No Taskfile found"),
+    (&["task", "go-task"], r"^task: (?:No Taskfile found|Failed to parse )"),
     (&["mise", "rtx"], r"^(?:mise )?(?:ERROR )?no task(?:s)? .*\b{}\b.* found"),
     (&["gradle", "gradlew"], r"^Task '{}' not found in "),
-    (&["gradle", "gradlew"], r"^> Unknown command-line option '"),
+    (&["mise", "rtx"], r#"^mise ERROR "{}" couldn't exec process"#),
+    (
+        &["mise", "rtx"],
+        r"^mise ERROR (?:error parsing config file|Config files? in |failed to install )",
+    ),
+    (&["gradle", "gradlew"], r"^Cannot locate tasks that match '{}'"),
+    (
+        &["gradle", "gradlew"],
+        r"^> Unknown command-line option '|^Unable to start the daemon process",
+    ),
+    (&["gradle", "gradlew"], r"^Project '\S+' not found in (?:root )?project "),
     (MAVEN, r"^Unable to parse command line options: |^\[ERROR\] The goal you specified requires"),
     (MAVEN, r#"^\[ERROR\] Unknown lifecycle phase "{}""#),
+    (
+        MAVEN,
+        r"^\[ERROR\] (?:\[(?:ERROR|FATAL)\] )?(?:Could not find (?:a|the) selected project in|Some problems were encountered while processing the POMs|Non-(?:resolvable|parseable|readable) )",
+    ),
     (&["ant"], r#"^Buildfile: \S+ does not exist!|^Target "\S+" does not exist in the project"#),
     (JAVA, r"^(?:ERROR|Error): JAVA_HOME is |^The JAVA_HOME environment variable is not "),
-    (JAVA, r"Unable to locate a Java Runtime|^Error: Could not find or load main class "),
+    (
+        JAVA,
+        r"Unable to locate a Java Runtime|^Error: (?:Could not find or load main class|Unable to access jarfile) ",
+    ),
+    (&["sbt"], r"^\[error\] Neither build\.sbt nor a 'project' directory "),
     // The wrapper could not download the tool, or could not write it.
     (&["gradlew", "mvnw"], r#"^Exception in thread "main" java\.(?:io|net)\."#),
     (&["rake"], r"^(?:rake aborted!\s*)?Don't know how to build task '{}'"),
     (&["composer"], r#"Command "{}" is not defined"#),
+    (&["composer"], r"^Composer could not find a composer\.json file "),
     (&["deno"], r"^Task not found: {}"),
+    (&["deno"], r"^error: deno task couldn't find deno\.json"),
     (&["poetry"], r"^Command not found: {}"),
-    (&["poetry"], r"^Poetry could not find a pyproject\.toml"),
+    (&["poetry"], r"^Poetry could not find a pyproject\.toml|^The Poetry configuration is invalid"),
     (&["uv", "uvx"], r"^error: Failed to spawn: `{}`"),
     (
         &["uv", "uvx"],
         r"^error: (?:Failed to (?:fetch|initialize|download|build|resolve|prepare|install|inspect) |failed to (?:open|create|remove|read from|write to) (?:file|directory) |Request failed after |No interpreter found )",
+    ),
+    (
+        &["uv", "uvx"],
+        r"^error: (?:Group `|Extra `|Project virtual environment directory |Unable to find lockfile |The lockfile at |No virtual environment found|Failed to parse: `|No `|The requested interpreter |The Python request |Broken virtual environment )",
     ),
     (&["uv", "uvx"], r"^\s*× (?:No solution found when|Failed to (?:build|download|fetch)) "),
     (&["pipenv"], r"^Error: the command {} could not be found"),
@@ -110,9 +175,11 @@ static FAILURES: &[RunnerMessage] = &[
         &["bundle"],
         r"^Could not find .+ in (?:any of the sources|(?:locally installed|cached) gems)",
     ),
-    (&["php"], r"^Could not open input file: "),
+    (&["php"], r"^Could not open input file: |\brequire(?:_once)?\(\S*vendor/autoload\.php\)"),
     (&["mix"], r"^\*\* \(Mix\) (?:Could not find a Mix\.Project|Could not invoke task|The task )"),
+    (&["mix"], r"^Unchecked dependencies for environment |^Could not find Hex, which is needed "),
     (&["swift"], r"^error: Could not find Package\.swift in "),
+    (&["swift"], r"^error: package '\S+' is using Swift tools version "),
     (
         &["xcodebuild"],
         r"^{}: error: (?:Unable to (?:find|read) |The (?:project|workspace|directory|scheme|flag) |'|invalid option )",
@@ -121,8 +188,11 @@ static FAILURES: &[RunnerMessage] = &[
         &["ninja", "cmake", "meson"],
         r"^ninja: (?:error: (?:loading|unknown target|chdir) |fatal: )|^Error: could not load cache",
     ),
+    (CMAKE, r"^CMake Error: (?:Could not read presets |No such (?:build|test) preset )"),
+    (CMAKE, r"^CMake Error: Could not find CMAKE_PROJECT_NAME|^Error: \S+ is not a directory$"),
+    (CMAKE, r"^Failed to change working directory to "),
     (&["flutter", "dart"], r"^(?:Error: )?No pubspec\.yaml file found"),
-    (&["turbo"], r"^\s*[×x] [Cc]ould not find (?:the following tasks|task )"),
+    (&["turbo"], r"^\s*[×x] [Cc]ould not find (?:the following tasks|task |turbo\.json)"),
     (
         &["nx"],
         r"^\s*(?:>\s*)?NX\s+(?:Cannot find (?:configuration for|project) |Could not find project )",
@@ -138,10 +208,14 @@ static FAILURES: &[RunnerMessage] = &[
     (&["cargo", "rustup"], r"^error: rustup could not choose a version of "),
     (&["cargo", "rustup"], r"^error: toolchain '\S+' is not installed"),
     (&["cargo", "rustup"], r"^error: 'cargo-{}(?:\.exe)?' is not installed for the toolchain"),
-    (&["go"], r"^go: (?:go\.mod file not found|cannot find main module)"),
+    (
+        &["go"],
+        r"^go: (?:go\.mod file not found|cannot find (?:main module|GOROOT)|errors parsing go\.)",
+    ),
     (&["go"], r"^go: (?:go\.mod requires go >= |download go\S+ .*: toolchain not available)"),
     (&["dotnet"], r"^Could not execute because the (?:specified|application)"),
     (&["dotnet"], r"^The command could not be loaded, |^You must install or update \.NET"),
+    (&["dotnet"], r"^MSBUILD : error MSB10\d\d: |^A compatible \.NET SDK was not found"),
     (&["timeout", "gtimeout"], r"^g?timeout: (?:invalid|failed to run)"),
     (&["xvfb-run"], r"^xvfb-run: error: "),
     (&["direnv"], r"^direnv: error "),
@@ -163,12 +237,37 @@ static FAILURES: &[RunnerMessage] = &[
     (NODE, r"^npm (?:ERR!|error) No workspaces found:"),
     (
         &["jest", "react-scripts"],
-        r"^● Validation Error:|^Can't find a root directory while resolving ",
+        r"^● Validation Error:|^(?:Error: )?Can't find a root directory while resolving ",
     ),
+    (
+        &["jest", "react-scripts"],
+        r"^Error: (?:Jest: Failed to parse |Could not find a config file based on )",
+    ),
+    (&["jest", "react-scripts"], r"^(?:● )?Multiple config(?:uration)?s found:"),
     (&["vitest"], r"^failed to load config from |^⎯+ Startup Error ⎯+$"),
-    (&["playwright"], r"^Error: Cannot find module '@playwright/test'"),
-    (&["phpunit"], r#"^Test file "\S+" not found"#),
-    (&["mypy", "dmypy"], r"^mypy: can't read file "),
+    (&["vitest"], r"^\s*MISSING DEP(?:ENDENCY)?  Can ?not find dependency '"),
+    (&["playwright"], r"^Error: Cannot find module '@playwright/test'|^Error: \S+ does not exist$"),
+    (&["playwright"], r"^Error: (?:Project\(s\) .+ not found|http\S+ is already used, )"),
+    (
+        &["cypress"],
+        r"^The cypress npm package is installed, but |^Cypress (?:verification failed|failed to start)|^Could not find a Cypress configuration file",
+    ),
+    (
+        &["phpunit"],
+        r#"^Test file "\S+" not found|^(?:Could not read|Cannot open (?:bootstrap|file)) "#,
+    ),
+    (&["mypy", "dmypy"], r"^mypy: (?:can't read file |error: )"),
+    (&["flake8"], r"^There was a critical error during execution of Flake8"),
+    (&["stestr"], r"^No \.stestr\.conf file found "),
+    (&["poe"], r"^Error: Unrecogni[sz]ed task '{}'"),
+    (&["invoke", "inv"], r"^No idea what '{}' is!"),
+    (&["invoke", "inv"], r"^Can't find any collection named "),
+    (&["grunt"], r#"^Warning: Task "{}" not found"#),
+    (&["gulp"], r"^(?:\[[\d:]+\] )?Task never defined: {}$"),
+    (&["ng"], r"^(?:Error: )?This command is not available when running the Angular CLI outside "),
+    (&["rebar3"], r"^===> Command \S+ not found"),
+    (&["lein"], r"^Couldn't find project\.clj, which is needed "),
+    (&["pixi"], r"^\s*× could not find pixi\.toml "),
     (&["black"], r"^Error: Invalid value for 'SRC"),
     (&["ruff"], r"^ruff failed$"),
     (&["golangci-lint"], r"^Error: can't load config: "),
@@ -195,13 +294,16 @@ const NOT_FOUND: [&str; 7] = [
     r"^(?:timeout|gtimeout|env|nice|nohup|stdbuf|setsid|xargs|time|pyenv|rbenv): (?:failed to run command |cannot run )?['‘]?(?:\S*/)?{}['’]?: (?:No such file or directory|command not found)$",
 ];
 
+/// What `cmd` says, in its languages, about a program that it does not find. It ends with 1 then.
+const NOT_FOUND_BY_CMD: &str = r#"^(?:(?:Der Befehl|Název|Nazwa) )?['"]{}['"](?: is not recognized as an internal| n.est pas reconnu en tant que| no se reconoce como un comando| não é reconhecido como um comando| ist entweder falsch geschrieben| non è riconosciuto come comando| is niet herkend als een interne| känns inte igen som| nie jest rozpoznawana jako| není názvem vnitřního| iç ya da dış komut| не является внутренней|은\(는\) 내부| ?は、内部コマンド| ?不是内部或外部命令| ?不是內部或外部命令)"#;
+
 /// The patterns of what tools say about an option that they do not know.
 const UNKNOWN_OPTION: &str = r"^(?:\S+ )*{}(?: \S+)*: error: (?:unrecognized arguments: |the following arguments are required: |argument -|ambiguous option: )|^{}: (?:unrecognized|invalid|illegal|unknown) option ";
 /// The same without the name of the tool.
 const UNKNOWN_OPTIONS: &str = r#"^error: (?:unexpected argument|unknown option|Unknown option|Found argument) ['`]|^Error: (?:unknown (?:shorthand )?flag|No such option): |^flag provided but not defined: |^CACError: Unknown option |^● Unrecognized CLI Parameter|^(?:Invalid|Unknown|invalid) option:? ['"]?-|^Unknown option: |^\s*The "-\S+" option does not exist|^Could not find an option named "|^ERROR: \S+ :: Unrecognized option: "#;
 
 /// What programs that choose the version of a tool say if there is none.
-const NO_VERSION: &str = r"^(?:rbenv|pyenv|nodenv|goenv|jenv): version [`'‘]|^xcrun: error: invalid active developer path|^xcode-select: (?:error|note): |^Python was not found; run without arguments ";
+const NO_VERSION: &str = r"^(?:rbenv|pyenv|nodenv|goenv|jenv): version [`'‘]|^No version is set for command |^Volta error: |^xcrun: error: invalid active developer path|^xcode-select: (?:error|note): |^You have not agreed to the Xcode |^Python was not found; run without arguments ";
 
 /// What npm prints if the package with the tool could not be downloaded.
 const NO_PACKAGE: &str = r"^npm (?:ERR!|error) code (?:ENOTFOUND|EAI_AGAIN|E[45]\d\d|ECONN[A-Z]+|ETIMEDOUT|ENOTCACHED|EACCES|EPERM|EROFS)$";
@@ -253,7 +355,14 @@ static NOTHING_RAN: &[RunnerMessage] = &[
     (&["forge"], r"^No tests (?:found in project|match the provided pattern)"),
     (&["phpunit", "paratest", "composer"], r"^No tests executed!"),
     (&["pest", "artisan"], r"^\s*INFO\s+No tests found\."),
-    (&["mix"], r"^There are no tests to run"),
+    (
+        &["mix"],
+        r"^There are no tests to run|^The --only option was given to .+ no test was executed",
+    ),
+    (
+        &["bun"],
+        r"^The following filters did not match any test files:|^error: regex .+ matched 0 tests",
+    ),
     (&["swift"], r"No matching test cases were run"),
     (&["flutter", "dart"], r"^No tests (?:ran\.|were found\.|match )"),
 ];
@@ -351,7 +460,28 @@ const RUNNER_CODES: &[(&[&str], i64)] = &[
     (&["ssh"], 255),
     (&["docker", "docker-compose", "podman"], 125),
     (&["timeout", "gtimeout", "env", "nice", "nohup", "stdbuf", "chroot", "xvfb-run"], 125),
-    // The tools themselves: wrong options or data, or an error of their own.
+    // The tools themselves: wrong options, data or configuration, or an error of their own.
+    (&["actionlint"], 2),
+    (&["actionlint"], 3),
+    (&["bandit"], 2),
+    (&["bazel", "bazelisk"], 2),
+    (&["bazel", "bazelisk"], 36),
+    (&["bazel", "bazelisk"], 37),
+    (&["flutter", "dart"], 64),
+    (&["golangci-lint"], 3),
+    (&["golangci-lint"], 6),
+    (&["luacheck"], 4),
+    (&["markdownlint-cli2"], 2),
+    (&["pre-commit"], 3),
+    (&["pyright", "basedpyright"], 2),
+    (&["pyright", "basedpyright"], 3),
+    (&["pyright", "basedpyright"], 4),
+    (&["rubocop", "standardrb"], 2),
+    (&["sqlfluff"], 2),
+    (&["stylelint"], 64),
+    (&["stylelint"], 78),
+    (&["tox"], 254),
+    (&["vale"], 2),
     (&["robot", "pabot"], 252),
     (&["robot", "pabot"], 255),
     (&["pylint"], 32),
@@ -453,13 +583,17 @@ pub(super) fn says_not_started(
     let known = FAILURES.iter().filter(|(programs, _)| is_run_by(call, programs));
     let known = known.map(|(_, message)| (*message, &names));
     let known = known.chain(NOT_FOUND.map(|message| (message, &programs)));
+    let known = known.chain([(NOT_FOUND_BY_CMD, &programs)]);
     // In the output of a script, the tool that does not know an option may be any of several.
     let options = call.summary.filter(|_| ends).map(|_| (UNKNOWN_OPTIONS, &names));
     // A script with more output went on without the tool.
     let ended = call.summary.is_some() || filled.clone().count() <= FIRST_LINES;
     let version = (reached && ended).then_some((NO_VERSION, &names));
+    // The names of the programs that a script runs are not known.
+    let any = r"[^'\x22]+".to_owned();
+    let of_script = (alone && ended && call.summary.is_none()).then_some((NOT_FOUND_BY_CMD, &any));
     let package = (reached && is_run_by(call, &["npx"])).then_some((NO_PACKAGE, &names));
-    let known = known.chain([(UNKNOWN_OPTION, &programs)]).chain(version);
+    let known = known.chain([(UNKNOWN_OPTION, &programs)]).chain(version).chain(of_script);
     let mut known = known.chain(package).chain(options);
     known.any(|(message, names)| {
         let named = message.contains("{}");
@@ -512,7 +646,8 @@ mod tests {
             Regex::new(&pattern).unwrap()
         };
         assert!(compiled(NOT_FOUND[0]).is_match("sh: 1: a: not found"));
-        let general = [UNKNOWN_OPTION, UNKNOWN_OPTIONS, NO_VERSION, NO_PACKAGE, UP_TO_DATE];
+        let general =
+            [UNKNOWN_OPTION, UNKNOWN_OPTIONS, NO_VERSION, NO_PACKAGE, UP_TO_DATE, NOT_FOUND_BY_CMD];
         let of_parts = NO_TESTS_IN_PART.iter().flat_map(|(_, message, other)| [*message, *other]);
         for message in NOT_FOUND.into_iter().chain(general).chain(of_parts) {
             compiled(message);

@@ -59,8 +59,9 @@ const OUT_OF_MEMORY: &str = r"^FATAL ERROR: .*JavaScript heap out of memory";
 const MAKE_ERROR: &str =
     r"^g?make(?:\[\d+\])?: \*\*\* (?:\[.+\] \S+ \d+|.+(?:Error \d+|Stop\.|\(core dumped\)))$";
 
-/// How .NET and MSVC report an error: `a.cs(3,5): error CS0103: `.
-const NUMBERED_ERROR: &str = r"(?:^|: )error [A-Z]{1,8}\d{1,5}: ";
+/// How .NET and MSVC report an error: `a.cs(3,5): error CS0103: `. `MSBUILD : error MSB1003: ` says
+/// that nothing was built.
+const NUMBERED_ERROR: &str = r"(?:^|[^D ] ?: )error [A-Z]{1,8}\d{1,5}: ";
 
 /// How MSBuild reports an error: with the project at the end.
 const PROJECT_ERROR: &str = r": error [A-Z]{1,8}\d{1,5}: .*\[[^\]]+proj(?:::[^\]]*)?\]$";
@@ -363,7 +364,10 @@ summaries! {
             (r"^\s*Tests: +[1-9]\d* failed", Failed),
             (r"^FAIL +(?:\S+ )?\S+\.[cm]?[jt]sx?\b", Failed),
             (r"^Jest: .*threshold .*not met", Failed),
-            (r"^\s*Test Suites: +(?:\d+ (?:skipped|todo), )*[1-9]\d* passed", Passed(Run)),
+            // A run that was stopped counts its suites as `1 passed, 1 of 3 total`, as one that
+            // skipped some does.
+            (r"^\s*Test Suites: +[1-9]\d* passed(?:, \d+ total|$)", Passed(Run)),
+            (r"^\s*Test Suites: +(?:\d+ (?:skipped|todo), )+[1-9]\d* passed", Passed(Run)),
             // All tests can pass although a suite could not be loaded.
             (r"^\s*Tests: +(?:\d+ (?:skipped|todo), )*[1-9]\d* passed", Passed(Part)),
         ],

@@ -975,6 +975,9 @@ fn a_count_beside_the_failures_can_tell_a_failure() {
             "     Summary [   0.1s] 3 tests run: 3 passed (1 flaky), 2 skipped",
             "passed",
         ),
+        // Jest was stopped before the other suites, or skipped them.
+        ("npx jest | tail -1", "Test Suites: 1 passed, 1 of 3 total", "unknown"),
+        ("npx jest | tail -1", "Test Suites: 2 skipped, 1 passed, 1 of 3 total", "passed"),
         ("pytest -q | tail -1", "1 subtests failed, 2 passed in 0.10s", "failed"),
         ("node --test | grep -E '^# (pass|fail)'", "# pass 3\n# fail 0", "unknown"),
         ("node --test | tail -3", "# fail 0\n# cancelled 0\n# todo 0", "passed"),
@@ -1366,6 +1369,161 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("cd a && mvn test", 1, "[ERROR] x in bash: package a does not exist", "failed"),
         ("cd a && ./gradlew test", 126, "bash: ./gradlew: Permission denied", "error"),
         ("cd a && ./gradlew test", 127, "zsh: no such file or directory: ./gradlew", "error"),
+    ] {
+        assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
+    }
+}
+
+/// Regression: a tool or runner that had nothing to run, or no valid configuration, was a failed
+/// check.
+#[test]
+fn a_check_whose_tool_or_runner_says_that_it_cannot_run_it_is_an_error() {
+    for (line, code, output, expected) in [
+        ("docker exec -it web pytest", 1, "the input device is not a TTY", "error"),
+        (
+            "docker compose exec web pytest",
+            1,
+            "cannot attach stdin to a TTY-enabled container because x",
+            "error",
+        ),
+        (
+            "docker compose run web pytest",
+            1,
+            "dependency failed to start: container db is unhealthy",
+            "error",
+        ),
+        (
+            "podman exec web pytest",
+            255,
+            "Error: can only create exec sessions on running containers: x",
+            "error",
+        ),
+        ("sudo make test", 1, "root is not in the sudoers file.", "error"),
+        ("sudo -u x make test", 1, "sudo: unknown user x", "error"),
+        ("su x -c 'make test'", 1, "su: user x does not exist", "error"),
+        (
+            "op run -- npm test",
+            1,
+            "[ERROR] 2026/05/01 10:00:00 You are not currently signed in.",
+            "error",
+        ),
+        ("npm test", 1, "npm error code EJSONPARSE\nnpm error path /w/package.json", "error"),
+        ("yarn test", 1, "error Couldn't find a package.json file in \"/w\"", "error"),
+        (
+            "yarn test",
+            1,
+            "Internal Error: a@workspace:.: This package doesn't seem to be present",
+            "error",
+        ),
+        (
+            "bunx vitest run",
+            1,
+            "error: could not determine executable to run for package vitest",
+            "error",
+        ),
+        ("make test", 2, "Makefile:3: *** missing separator.  Stop.", "error"),
+        ("make test", 2, "Makefile:3: *** 缺失分隔符 。 停止。", "error"),
+        ("just test", 1, "error: Unknown start of token:\n --> justfile:3:1", "error"),
+        ("mise x -- pytest", 1, "mise ERROR \"pytest\" couldn't exec process: x", "error"),
+        ("mise run test", 1, "mise ERROR error parsing config file: /w/mise.toml", "error"),
+        (
+            "./gradlew :a:test",
+            1,
+            "FAILURE: x\n* What went wrong:\nCannot locate tasks that match ':a:test' as",
+            "error",
+        ),
+        (
+            "./gradlew test",
+            1,
+            "Error: Unable to access jarfile /w/gradle/wrapper/gradle-wrapper.jar",
+            "error",
+        ),
+        (
+            "mvn test -pl x",
+            1,
+            "[INFO] x\n[ERROR] [ERROR] Could not find the selected project in the reactor",
+            "error",
+        ),
+        (
+            "uv run --group x pytest",
+            2,
+            "error: Group `x` is not defined in the project's `x` table",
+            "error",
+        ),
+        ("uv run --frozen pytest", 2, "error: Unable to find lockfile at `uv.lock`.", "error"),
+        (
+            "php artisan test",
+            255,
+            "PHP Warning:  require(/w/vendor/autoload.php): Failed to open stream",
+            "error",
+        ),
+        ("mix test", 1, "Unchecked dependencies for environment test:\n* x", "error"),
+        ("ctest --test-dir x", 1, "Failed to change working directory to \"x\" : x", "error"),
+        ("cmake --build x", 1, "Error: /w/x is not a directory", "error"),
+        ("dotnet test", 1, "MSBUILD : error MSB1003: Specify a project or solution file.", "error"),
+        ("npx jest", 1, "Error: Could not find a config file based on provided values:", "error"),
+        ("npx vitest run", 1, " MISSING DEPENDENCY  Cannot find dependency 'jsdom'", "error"),
+        (
+            "npx playwright test",
+            1,
+            "Error: http://localhost:3000 is already used, make sure that",
+            "error",
+        ),
+        (
+            "npx cypress run",
+            1,
+            "The cypress npm package is installed, but the Cypress binary is missing.",
+            "error",
+        ),
+        (
+            "mypy",
+            2,
+            "usage: mypy [-h]\nmypy: error: Missing target module, package, files, or command.",
+            "error",
+        ),
+        ("poe test", 1, "Error: Unrecognized task 'test'", "error"),
+        ("npm test", 1, "Volta error: Could not download node@20", "error"),
+        ("golangci-lint run", 3, "Failed executing command with error: x", "error"),
+        ("rubocop", 2, "Error: unrecognized cop x found in .rubocop.yml", "error"),
+        ("pyright", 4, "File or directory \"/w/x\" does not exist.", "error"),
+        ("tox -e x", 254, "ROOT: HandledError| x", "error"),
+        ("cmd /c pytest", 1, "'pytest' n'est pas reconnu en tant que commande interne", "error"),
+        (
+            "npm test",
+            1,
+            "> a@1.0.0 test\n> jest\n'jest' 不是内部或外部命令，也不是可运行的程序\n或批处理文件。",
+            "error",
+        ),
+        (
+            "npm test",
+            1,
+            "> a@1.0.0 test\n> jest\nDer Befehl \"jest\" ist entweder falsch geschrieben oder",
+            "error",
+        ),
+        // The check ran, or had no tests.
+        ("dotnet test", 1, "a.cs(3,5): error CS0103: x", "failed"),
+        ("dotnet test", 1, "CSC : error CS5001: x", "failed"),
+        ("rubocop", 2, "3 files inspected, 1 offense detected", "failed"),
+        ("golangci-lint run", 1, "a.go:3:2: x (errcheck)", "failed"),
+        ("docker exec web pytest", 1, "the input device is not a TTY\n1 failed in 0.1s", "failed"),
+        (
+            "npm test",
+            1,
+            "> a\n> b\n'jest' is not recognized as an internal or external command,\nx\ny\nz",
+            "failed",
+        ),
+        (
+            "mix test --only x",
+            1,
+            "The --only option was given to \"mix test\" but no test was executed",
+            "unknown",
+        ),
+        (
+            "bun test x",
+            1,
+            "bun test v1.2\nThe following filters did not match any test files:",
+            "unknown",
+        ),
     ] {
         assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
     }
