@@ -43,12 +43,15 @@ pub(super) enum CommandPlace {
 /// case; other letters match only in the case in which they are written.
 pub(super) const HINTS: &[(CommandPlace, &[&str])] = &[
     (CommandPlace::Word(1, "secret set"), &["--body ", "--value ", " -b "]),
+    (CommandPlace::Word(1, "nuget push"), &[" -k "]),
+    (CommandPlace::Word(1, "DefaultPassword"), &[" /d "]),
     (CommandPlace::Word(4, ""), &["mc alias set "]),
     (
         CommandPlace::Word(3, ""),
         &[
             "htpasswd -bb ", "htpasswd -bbc ", "htpasswd -cbb ", "htpasswd -bc ", "htpasswd -cb ",
-            "mosquitto_passwd -b ", "createuser ", "http-basic.",
+            "mosquitto_passwd -b ", "createuser ", "http-basic.", "-setairportnetwork ",
+            "wifi connect-network ",
         ],
     ),
     (CommandPlace::Word(2, "poetry config"), &["pypi-token."]),
@@ -67,14 +70,15 @@ pub(super) const HINTS: &[(CommandPlace, &[&str])] = &[
         &[
             "convertto-securestring ", "--secret-string ", "rocommunity ", "rwcommunity ",
             "snmp-server community ", "/pass:", "> auth ", "\npassword ", "password('",
-            " password '", "-asplaintext ", "::add-mask::", "task.setsecret]", "issecret=true]",
-            "issecret=true;isoutput=true]", "_password by '", "_password by \"", "_password' by '",
-            "set-initial-password ", "\\npassword ", "tacacs-server key ", "radius-server key ",
-            "isakmp key ", "pre-shared-key ", "<keymaterial>", "option key '", "input_pw ",
-            " -upw ", " -opw ", "\"secretstring\": \"", "\\\"secretstring\\\": \\\"", "{ssha}",
-            "{ssha256}", "{ssha512}", " -pw ", "bindpw ", "rootpw ", "reset-admin-password ",
-            "qpdf --encrypt ", "password 0 ", "password 7 ", "secret 0 ", "add-authtoken ",
-            "insecure-password ", "nickserv identify ", "wpa;p:",
+            " password '", " password n'", " password e'", "-asplaintext ", "::add-mask::",
+            "task.setsecret]", "issecret=true]", "issecret=true;isoutput=true]", "_password by '",
+            "_password by \"", "_password' by '", "set-initial-password ", "\\npassword ",
+            "tacacs-server key ", "radius-server key ", "isakmp key ", "pre-shared-key ",
+            "<keymaterial>", "option key '", "input_pw ", " -upw ", " -opw ",
+            "\"secretstring\": \"", "\\\"secretstring\\\": \\\"", "{ssha}", "{ssha256}",
+            "{ssha512}", " -pw ", "bindpw ", "rootpw ", "reset-admin-password ", "qpdf --encrypt ",
+            "password 0 ", "password 7 ", "secret 0 ", "add-authtoken ", "insecure-password ",
+            "nickserv identify ", "wpa;p:", "rclone obscure ", "security.psk ", "wifi-sec.psk ",
         ],
     ),
     (
@@ -92,6 +96,7 @@ pub(super) const HINTS: &[(CommandPlace, &[&str])] = &[
             "htpasswd -nb ", "htpasswd -nbb ", "> auth ", "mkpasswd -m ", "mkpasswd --method=",
             "cf auth ", "sentinel auth-pass ", "qpdf --encrypt ", "nickserv identify ",
             "rabbitmqctl add_user ", "wpa_passphrase ", "net user ", "user-secrets set ",
+            "samba-tool user create ", "samba-tool user add ",
         ],
     ),
     (CommandPlace::Word(1, "ngrok"), &[" authtoken "]),
@@ -174,6 +179,7 @@ pub(super) const HINTS: &[(CommandPlace, &[&str])] = &[
     (CommandPlace::HereString, &["<<<"]),
     (CommandPlace::Numbered, &["unseal key ", "recovery key "]),
     (CommandPlace::Quoted(1), &["jwt.sign(", "jwt.verify(", "jwt.encode(", "jwt.decode("]),
+    (CommandPlace::Quoted(3), &["set password for "]),
     (CommandPlace::Quoted(4), &["credentials("]),
     (
         CommandPlace::Quoted(2),

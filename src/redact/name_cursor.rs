@@ -212,9 +212,10 @@ impl NameCursor<'_> {
         is_here
     }
 
-    /// Skips the bracket before a quoted argument.
+    /// Skips the bracket before a quoted argument, or before the first value of a variable in C++:
+    /// `password{"..."}`.
     pub(super) fn bracket_of_call(&mut self) -> bool {
-        self.next_quote(1).is_some() && self.skip(b"(")
+        self.next_quote(1).is_some() && (self.skip(b"(") || self.skip(b"{"))
     }
 
     /// Skips what may be between two columns of a table after a gap: a bar, or nothing if the gap
@@ -255,10 +256,10 @@ impl NameCursor<'_> {
     /// `Some("...")`, `new String("...")`, `Some(String::from("..."))`.
     fn constructors(&mut self) -> bool {
         const MOST: usize = 3;
-        const CALLS: [&str; 14] = [
+        const CALLS: [&str; 17] = [
             "new ", "Some(", "Optional.of(", "String(", "String::from(", "std::string(",
             "SecretStr(", "SecretString(", "SecretString::from(", "SecretString::new(",
-            "Secret::new(", "Buffer.from(", "sensitive(", "<<",
+            "Secret::new(", "Buffer.from(", "sensitive(", "Sensitive(", "TEXT(", "_T(", "<<",
         ];
         let begun = self.at;
         for _ in 0..MOST {
@@ -329,6 +330,7 @@ impl NameCursor<'_> {
     pub(super) fn separator(&mut self, quoted: bool, of_service: bool) -> bool {
         let length = match (self.byte(0), self.byte(1)) {
             // The last two of these introduce a default: `process.env.API_KEY || "..."`.
+            (b'|', b'|') | (b'?', b'?') if self.byte(2) == b'=' => 3,
             (b'!', b':')
             | (b':' | b'?', b'=')
             | (b'=', b'>')
@@ -392,10 +394,11 @@ impl NameCursor<'_> {
         }
     }
 
-    /// Skips the letters or signs before the quote of a literal: `b'...'`, `@"..."`, `$'...'`.
+    /// Skips the letters or signs before the quote of a literal: `b'...'`, `@"..."`, `$'...'`,
+    /// `r#"..."#`, and `N'...'` and `E'...'` of SQL.
     pub(super) fn literal_prefix(&mut self) {
-        const MOST: usize = 2;
-        let is_of_prefix = |byte: u8| b"brufBRUFL8@$".contains(&byte);
+        const MOST: usize = 3;
+        let is_of_prefix = |byte: u8| b"brufenBRUFENL8@$#".contains(&byte);
         let length = (0..MOST).take_while(|ahead| is_of_prefix(self.byte(*ahead))).count();
         if self.next_quote(length).is_some() {
             self.at += length;

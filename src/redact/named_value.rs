@@ -189,7 +189,7 @@ pub(super) fn value_after(
     let gap = cursor.at;
     let spaces = cursor.spaces();
     let gap = text.get(gap..cursor.at).unwrap_or_default();
-    let may_be_called = !quoted_name && !of_service && cursor.byte(0) == b'(';
+    let may_be_called = !quoted_name && !of_service && matches!(cursor.byte(0), b'(' | b'{');
     let called = may_be_called && !is_getter(name) && cursor.bracket_of_call();
     let opener = name_start.checked_sub(1).and_then(|at| text.get(at)).copied();
     // A tuple of Erlang: `{password, "..."}`.
@@ -256,10 +256,11 @@ pub(super) fn value_after(
 }
 
 /// Functions whose first argument is a name and whose second is its value.
-const SETTERS: [&[u8]; 17] = [
+const SETTERS: [&[u8]; 23] = [
     b"define", b"setenv", b"getenv", b"putenv", b"stubenv", b"set_var", b"setenvironmentvariable",
     b"setproperty", b"setdefault", b"setitem", b"set", b"get", b"env", b"fetch", b"config",
-    b"getordefault", b"string",
+    b"getordefault", b"string", b"append", b"add", b"put", b"entry", b"withenv",
+    b"withenvironment",
 ];
 
 /// Returns whether a name is the first argument of a call that sets its value, or that has a

@@ -312,6 +312,28 @@ fn passwords_of_more_commands_calls_and_protocols_are_found() {
     }
 }
 
+/// Regression: the passwords in these commands stayed.
+#[test]
+fn passwords_of_wireless_networks_queries_and_registries_are_found() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "dotnet nuget push a.nupkg -s https://host.test/index.json -k {}",
+        "reg add x /v DefaultPassword /t REG_SZ /d {} /f",
+        "networksetup -setairportnetwork en0 home {}",
+        "adb shell cmd wifi connect-network home wpa2 {}",
+        "nmcli con modify home wifi-sec.psk {}",
+        "samba-tool user create me {}",
+        "rclone obscure {}",
+        "CREATE USER me WITH PASSWORD N'{}'",
+        "SET PASSWORD FOR 'me'@'host' = '{}'",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    for text in ["SET PASSWORD FOR 'me'@'host2x' TO RANDOM", "nuget push a2x.nupkg -k"] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
 /// Regression: a part of the quote after the password was removed, and the JSON was broken.
 #[test]
 fn quotes_around_an_argument_that_are_escaped_twice_stay() {
@@ -560,6 +582,18 @@ fn a_password_is_found_in_the_assignments_of_more_languages() {
         "env('DB_PASSWORD', '{}')",
         "ENV.fetch(\"DB_PASSWORD\", \"{}\")",
         "config(\"DB_PASSWORD\", default=\"{}\")",
+        "form.append('password', '{}')",
+        "props.put(\"password\", \"{}\");",
+        "container.withEnv(\"DB_PASSWORD\", \"{}\")",
+        "ALTER LOGIN sa WITH PASSWORD = N'{}'",
+        "SET @password = N'{}'",
+        "ALTER ROLE me PASSWORD E'{}'",
+        "let password = r#\"{}\"#;",
+        "password ||= '{}'",
+        "password ??= '{}'",
+        "std::string password{\"{}\"};",
+        "auto password = TEXT(\"{}\");",
+        "password => Sensitive('{}')",
         "flag.String(\"password\", \"{}\", \"the password\")",
         "{\"name\":\"password\",\"type\":\"string\",\"default\":\"{}\"}",
         "<tr><td>Password</td><td>{}</td></tr>",
@@ -582,6 +616,9 @@ fn a_password_is_found_in_the_assignments_of_more_languages() {
         "password = getpass(\"Vq8rT2mZx4Kp\")",
         "char password[32];",
         "password != \"Vq8rT2mZx4Kp\"",
+        "form.append('password', field2x)",
+        "errors.add(\"password\", \"is too short\")",
+        "password{size: 12}",
         "<td>password</td><td>string</td>",
         "<dt>Password</dt>\n<dd>See RFC2617</dd>",
         "<td>password</td><td>password2x_field</td>",
