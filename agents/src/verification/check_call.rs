@@ -93,13 +93,24 @@ impl RunLimits {
     }
 }
 
+/// Options with which a tool exits with 0 also if it found something.
+const NEVER_FAILS: &[&str] = &[
+    "--exit-zero", "--fix-only", "--ignore-exit-status", "--lenient", "--mute-exit-status",
+    "--no-exit", "--no-exit-code", "--no-exit-on-warn", "--no-fail", "--nofail", "-no-fail",
+    "--soft-fail",
+];
+/// Options that set the exit code of a tool that found something.
+const EXIT_CODES: &[&str] = &["--exit-status", "--failure-exit-code", "--issues-exit-code"];
+
 /// Whether a tool with these arguments exits with 0 also if it found something.
 fn ignores_failures(tool: &str, arguments: &[&str]) -> bool {
     let has = |options: &[&str]| arguments.iter().any(|word| options.contains(word));
-    let is_zero = |option: &str| {
+    // Whether an option has a value that satisfies `is`.
+    let sets = |options: &[&str], is: fn(&str) -> bool| {
         let mut pairs = arguments.iter().zip(arguments.iter().skip(1));
-        pairs.any(|(word, value)| *word == option && *value == "0")
-            || arguments.iter().any(|word| word.strip_prefix(option) == Some("=0"))
+        let mut joined = arguments.iter().filter_map(|word| word.split_once('='));
+        pairs.any(|(word, value)| options.contains(word) && is(value))
+            || joined.any(|(word, value)| options.contains(&word) && is(value))
     };
     match tool {
         "make" => has(&["--ignore-errors"]) || has_make_flag(arguments, &['i']),
@@ -109,12 +120,18 @@ fn ignores_failures(tool: &str, arguments: &[&str]) -> bool {
             };
             has(&["-fn", "--fail-never"]) || arguments.iter().any(ignores)
         }
-        "golangci-lint" => is_zero("--issues-exit-code"),
-        "rspec" => is_zero("--failure-exit-code"),
         "robot" => has(&["--nostatusrc", "--NoStatusRC"]),
-        "hadolint" => has(&["--no-fail"]),
         "ng" => has(&["--force"]),
-        _ => has(&["--exit-zero"]),
+        _ => {
+            has(NEVER_FAILS)
+                || sets(EXIT_CODES, |value| value == "0")
+                || sets(&["--non-zero-exit-code"], |value| value == "none")
+                // Of `tflint`, `phpcs` and `govulncheck`, which share their rows with other tools.
+                || tool == "typos" && has(&["--force"])
+                || tool == "psalm" && has(&["ignore_errors_on_exit"])
+                || tool == "govulncheck" && has(&["-json"])
+                || tool == "govulncheck" && sets(&["-format"], |value| value != "text")
+        }
     }
 }
 
@@ -131,6 +148,8 @@ pub(super) struct RunSurroundings {
     may_not_run: bool,
     /// Whether a runner does not wait for the end of the check.
     detached: bool,
+    /// Whether a runner ends with 0 whatever the exit code of the check is.
+    hides_code: bool,
 }
 
 impl RunSurroundings {
@@ -151,6 +170,7 @@ impl RunSurroundings {
         self.runners.extend(words.first().map(|program| program_name(program).to_owned()));
         self.places.extend(wrapper::place_of(words).map(|place| format!("={place}")));
         self.detached |= wrapper::detaches(words);
+        self.hides_code |= wrapper::hides_exit_code(words);
         let skips = |word: &&str| {
             **word == *"--no-run-if-empty"
                 || (word.starts_with('-') && !word.starts_with("--") && word.contains('r'))
@@ -173,6 +193,7 @@ impl RunSurroundings {
         self.limits = inner.limits.or(self.limits);
         self.may_not_run |= inner.may_not_run;
         self.detached |= inner.detached;
+        self.hides_code |= inner.hides_code;
     }
 
     /// Adds the surroundings to a check.
@@ -180,6 +201,9 @@ impl RunSurroundings {
         call.runners.splice(0..0, self.runners);
         call.may_not_run |= self.may_not_run;
         call.detached |= self.detached;
+        if self.hides_code {
+            call.exit = ExitCodeMeaning::OnlyOutput;
+        }
         call.target.extend(self.places);
         if let Some(limits) = self.limits.filter(|_| call.limits == RunLimits::None) {
             call.limits = limits;

@@ -284,6 +284,19 @@ pub(super) fn place_of(words: &[&str]) -> Option<String> {
     }
 }
 
+/// Returns whether a runner with these words ends with 0 whatever the exit code of its command is:
+/// `script -c LINE` of Linux, without `-e`.
+pub(super) fn hides_exit_code(words: &[&str]) -> bool {
+    let Some((program, rest)) = words.split_first() else { return false };
+    let returns = |word: &&str| {
+        **word == *"--return"
+            || word.starts_with('-') && !word.starts_with("--") && word.contains('e')
+    };
+    program.rsplit('/').next() == Some("script")
+        && line_option(rest, 'c', "--command").is_some()
+        && !rest.iter().any(returns)
+}
+
 /// Returns whether a runner with these words does not wait for the end of its command.
 pub(super) fn detaches(words: &[&str]) -> bool {
     let Some((program, rest)) = words.split_first() else { return false };
