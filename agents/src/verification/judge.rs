@@ -124,6 +124,17 @@ fn is_mark_of_shortening(line: &str) -> bool {
     counts || !is_common && (is_bare || is_mark) || low.contains("tool truncated output")
 }
 
+/// Returns an example of the line with which a tool reports that too little of the code is covered.
+fn coverage_failure(tool: &str) -> &'static str {
+    match tool {
+        "pytest" => "FAIL Required test coverage of 90% not reached. Total coverage: 80.00%",
+        "jest" | "react-scripts" => {
+            "Jest: \"global\" coverage threshold for lines (90%) not met: 80%"
+        }
+        _ => "ERROR: Coverage for lines (80%) does not meet global threshold (90%)",
+    }
+}
+
 /// What is known about the run of a command line.
 struct CheckJudge<'a> {
     plan: &'a CheckPlan,
@@ -479,6 +490,9 @@ impl CheckJudge<'_> {
         };
         let mut failing = vec![call.summary.map_or(of_script, |summary| summary.failing)];
         failing.extend(call.summary.into_iter().flat_map(|summary| summary.also_failing));
+        if call.limits == RunLimits::Coverage {
+            failing.push(coverage_failure(call.tool));
+        }
         let mut seen = self.visible_of(place, &failing);
         if place.errors_hidden {
             seen = OutputVisibility { beginning: false, end: false };

@@ -36,6 +36,9 @@ const COVERAGE: &str = r"^ERROR: Coverage for \S+ \([\d.]+%\) does not meet ";
 /// What cargo prints about a test binary that a signal stopped or that exited by itself.
 const CRASHED: &str = r"^\s*process didn't exit successfully: .* \((?:signal|exit status): \d";
 
+/// How the Rust compiler reports an error with `--message-format short`.
+const RUST_ERROR: &str = r"^\S+\.rs:\d+:\d+: error(?:\[E\d+\])?: ";
+
 /// What `SimpleCov` prints after the summary if too little of the code is covered.
 const RUBY_COVERAGE: &str =
     r"^SimpleCov failed with exit \d|^\S+ coverage .* is below the expected minimum coverage";
@@ -114,6 +117,7 @@ summaries! {
     CARGO_TEST = summary(
         &[
             (r"^error\[E\d+\]: ", OneFailure),
+            (RUST_ERROR, OneFailure),
             (r"^test .+ \.\.\. FAILED$", OneFailure),
             (r"^test result: FAILED\.", Failed),
             (r"^error: (?:test|doctest|bench) failed", Failed),
@@ -171,6 +175,7 @@ summaries! {
     CARGO_CHECK = summary(
         &[
             (r"^error\[E\d+\]: ", OneFailure),
+            (RUST_ERROR, OneFailure),
             (r"^error: (?:could not compile|aborting due to|unused|unreachable|these) ", Failed),
             (r"^error: (?:use of|called|redundant|needless|unneeded|expected) ", Failed),
             (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
@@ -301,6 +306,7 @@ summaries! {
             (r"^[A-Z]{1,5}\d{3,4} \[\*\] ", OneFailure),
             (r"^Found [1-9]\d* errors?\.?$", Failed),
             (r"^Found \d+ errors? \(\d+ fixed, (\d+) remaining\)", Counts(Run)),
+            (r"^\[\*\] [1-9]\d* fixable with the `--fix` option|^No fixes available \([1-9]", Failed),
             (r"^All checks passed!$", Passed(Run)),
         ],
         "All checks passed!",

@@ -975,6 +975,12 @@ fn a_count_beside_the_failures_can_tell_a_failure() {
             "     Summary [   0.1s] 3 tests run: 3 passed (1 flaky), 2 skipped",
             "passed",
         ),
+        ("ruff check . | tail -1", "[*] 3 fixable with the `--fix` option.", "failed"),
+        ("cargo check --message-format short | head -1", "a.rs:3:5: error[E0308]: x", "failed"),
+        // The filter would leave out that too little of the code is covered.
+        ("npx jest --coverage | grep Test", "Test Suites: 5 passed, 5 total", "unknown"),
+        ("npx jest --coverage | grep -E 'Test|thresh'", "Test Suites: 5 passed, 5 total", "passed"),
+        ("pytest --cov | grep -E 'passed|failed'", "=== 3 passed in 0.1s ===", "unknown"),
         // Jest was stopped before the other suites, or skipped them.
         ("npx jest | tail -1", "Test Suites: 1 passed, 1 of 3 total", "unknown"),
         ("npx jest | tail -1", "Test Suites: 2 skipped, 1 passed, 1 of 3 total", "passed"),
