@@ -167,7 +167,7 @@ static FAILURES: &[RunnerMessage] = &[
         r"^error: (?:Group `|Extra `|Project virtual environment directory |Unable to find lockfile |The lockfile at |No virtual environment found|Failed to parse: `|No `|The requested interpreter |The Python request |Broken virtual environment )",
     ),
     (&["uv", "uvx"], r"^\s*× (?:No solution found when|Failed to (?:build|download|fetch)) "),
-    (&["pipenv"], r"^Error: the command {} could not be found"),
+    (&["pipenv"], r"^Error: the command (?:\S+ \(from )?{}\)? could not be found"),
     (&["pdm"], r"Command '{}' is not found in your PATH"),
     (&["bundle"], r"^bundler: (?:command not found|failed to load command): {}"),
     (&["bundle"], r"^Could not locate Gemfile|^Your Ruby version is "),

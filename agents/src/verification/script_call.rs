@@ -30,7 +30,7 @@ pub(super) fn script_call(
     // These also run programs, whose words and summaries are known.
     let runs_programs = match program {
         "pnpm" => run.is_none(),
-        "yarn" | "bun" | "hatch" | "pdm" | "pixi" | "devbox" | "rye" | "poetry" => true,
+        "yarn" | "bun" | "hatch" | "pdm" | "pixi" | "devbox" | "rye" | "poetry" | "pipenv" => true,
         _ => false,
     };
     let mut plain = plain_words(tool, &rest, many);

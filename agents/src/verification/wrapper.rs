@@ -132,7 +132,7 @@ const RUNNERS: &[(&[&str], &[&str], usize)] = &[
         CONTAINER,
         1,
     ),
-    (&["lxc exec", "incus exec"], &["--env", "--cwd"], 1),
+    (&["lxc exec", "incus exec", "multipass exec"], &["--env", "--cwd"], 1),
     (&["limactl shell"], &["--workdir"], 1),
     (&["apptainer exec", "singularity exec"], &["-B", "--bind", "--pwd"], 1),
     (&["kubectl exec", "oc exec"], &["-n", "--namespace", "-c", "--container"], 1),
@@ -189,6 +189,10 @@ pub(super) fn inner<'w, 'a>(
         }
         "npx" | "script" if let Some(at) = line_option(rest, 'c', "--command") => {
             return Some(InnerCommand::Line((*rest.get(at)?).to_owned()));
+        }
+        "vagrant" if rest.first() == Some(&"ssh") => {
+            let at = rest.iter().position(|word| matches!(*word, "-c" | "--command"))?;
+            return Some(InnerCommand::Line((*rest.get(at + 1)?).to_owned()));
         }
         "nix" | "nix-shell" => return nix(rest),
         "ssh" => {
@@ -265,8 +269,9 @@ pub(super) fn place_of(words: &[&str]) -> Option<String> {
     };
     match program.rsplit('/').next()? {
         "ssh" => Some(format!("ssh {}", after_options(rest, SSH).first()?)),
+        "vagrant" => Some("vagrant".to_owned()),
         "docker" | "podman" | "docker-compose" | "kubectl" | "oc" | "nerdctl" | "apptainer"
-        | "singularity" | "lxc" | "incus" | "limactl" => {
+        | "singularity" | "lxc" | "incus" | "multipass" | "limactl" => {
             let operand =
                 rest.iter().rev().find(|word| **word != "--" && !word.starts_with('-'))?;
             Some(format!("container {operand}"))
