@@ -70,6 +70,8 @@ impl NameCursor<'_> {
                 return false;
             }
         }
+        // A variable of Terraform: `variable "password" { default = "..." }`.
+        let is_block = quoted && self.skip(b" {");
         self.signs_of_pair();
         for _ in 0..MAX_OTHERS {
             if !self.other_field() {
@@ -78,8 +80,9 @@ impl NameCursor<'_> {
         }
         let field = self.field();
         let is_value = self.at > begun && (is_name_of_value(field) || is_label && field == b"text");
+        let is_value = is_value && (!is_block || field == b"default");
         let length = field.len();
-        let is_quote = |ahead: &usize| matches!(self.byte(*ahead), b'\\' | b'"' | b'\'');
+        let is_quote = |ahead: &usize| matches!(self.byte(*ahead), b'\\' | b'"' | b'\'' | b' ');
         let quotes = length + (length..length + 8).take_while(is_quote).count();
         if is_value && matches!(self.byte(quotes), b':' | b'=') {
             self.at += quotes;
@@ -120,7 +123,7 @@ impl NameCursor<'_> {
             && !field.eq_ignore_ascii_case(b"key")
             && !is_name_of_value(field);
         self.at += length;
-        while matches!(self.byte(0), b'\\' | b'"' | b'\'') && self.at < begun + MOST {
+        while matches!(self.byte(0), b'\\' | b'"' | b'\'' | b' ') && self.at < begun + MOST {
             self.at += 1;
         }
         if is_other && matches!(self.byte(0), b':' | b'=') {

@@ -480,6 +480,8 @@ fn a_password_is_found_in_columns_elements_calls_and_pairs() {
         "[{\"name\":\"DB_PASSWORD\",\"slotSetting\":false,\"value\":\"{}\"}]",
         "{\"db_password\":{\"sensitive\":true,\"type\":\"string\",\"value\":\"{}\"}}",
         "{\"ParameterKey\":\"DBPassword\",\"ParameterValue\":\"{}\"}",
+        "variable \"db_password\" {\n  type      = string\n  default   = \"{}\"\n}",
+        "{\"name\" : \"DB_PASSWORD\", \"value\" : \"{}\"}",
         "{\"element\":\"Password textbox\",\"ref\":\"e12\",\"text\":\"{}\"}",
         "await page.getByLabel('Password').fill('{}');",
         "page.fill('#password', '{}')",
@@ -510,6 +512,8 @@ fn a_password_is_found_in_columns_elements_calls_and_pairs() {
         "page.fill('#email', 'bob1@host.test')",
         "const { token } = useAuth2Xy()",
         "<label for=\"password\">Your password</label>",
+        "output \"db_password\" {\n  value = module.auth2Xy.token9\n}",
+        "variable \"db_password\" {\n  type = string\n}\n\nvariable \"x\" {\n  default = \"Vq8\"",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }
