@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, interrupt
 from saver_steps import checkpoint, config, put
 
 import forge_store
@@ -107,6 +108,26 @@ def test_a_fork_is_a_branch_or_refused(saver: ForgeSaver) -> None:
     assert strict.get_tuple(config(step="4")) is None
     with pytest.raises(ValueError, match="on_fork"):
         ForgeSaver(saver.store, on_fork="maybe")  # type: ignore[arg-type]
+
+
+def test_an_interrupt_in_a_subgraph_is_no_fork(path: Path) -> None:
+    """LangGraph puts the checkpoints of a graph and of its subgraph at the same time."""
+    inner = StateGraph(State)
+    inner.add_node("ask", lambda state: {"words": [*state["words"], interrupt("which tea?")]})
+    inner.add_edge(START, "ask")
+    outer = StateGraph(State)
+    outer.add_node("before", lambda state: state)
+    outer.add_node("inner", inner.compile())
+    outer.add_edge(START, "before")
+    outer.add_edge("before", "inner")
+    with ForgeSaver.from_path(path, on_fork="raise") as saver:
+        asking = outer.compile(checkpointer=saver)
+        for turn in range(8):
+            asking.invoke({"words": []}, config())
+            answer: Any = Command(resume=f"tea {turn}")
+            assert asking.invoke(answer, config())["words"] == [f"tea {turn}"]
+        session = saver.store.session("t", create=False)
+        assert [branch.name for branch in session.branches] == ["main"]
 
 
 def test_a_copied_saver_shares_the_store(saver: ForgeSaver) -> None:

@@ -10,7 +10,7 @@ use super::step_record::{
 use super::typed_bytes::TypedBytes;
 use forge_store::error::{Error, Result};
 use forge_store::model::time_grammar::{MomentBase, MomentExpression};
-use forge_store::model::{Checkpoint, CheckpointTrigger, Kind, Timestamp};
+use forge_store::model::{Checkpoint, CheckpointTrigger, Key, Kind, Timestamp};
 use forge_store::store::{ClaimChange, NewCheckpoint, ResolvedMoment, Session, WriteContext};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl GraphStore {
         if !needed.is_empty() {
             return Ok(PutOutcome::NeedsValues(needed));
         }
-        call_changes(session, &target.moment, &new.namespace, &mut changes)?;
+        call_changes(session, &target.moment, new, &mut changes)?;
         let operation = self.store.new_operation()?;
         let record = StepRecord {
             thread: (session_name(&new.thread) != new.thread).then(|| new.thread.clone()),
@@ -319,39 +319,62 @@ fn next_channels(
 }
 
 /// Adds the changes of a step to the list of subgraph calls that have claims. The first step of a
-/// call adds the call. A step of the root graph removes the claims of all calls: they have ended,
-/// and their checkpoints keep their own revisions.
+/// call adds the call. A step of the root graph removes the claims of the calls of earlier steps:
+/// they have ended, and their checkpoints keep their own revisions. The calls of this step and of
+/// later ones can be there before it, because the framework does not wait for its own checkpoint
+/// before it runs a subgraph.
 fn call_changes(
     session: &Session,
     moment: &ResolvedMoment,
-    namespace: &str,
+    new: &NewStep,
     changes: &mut Vec<ClaimChange>,
 ) -> Result<()> {
-    if !namespace.is_empty() && !namespace.contains(':') {
+    if !new.namespace.is_empty() && !new.namespace.contains(':') {
         return Ok(());
     }
     let known = session.claim(moment, &calls_key())?.map(|entry| entry.value);
     let mut calls = known.as_ref().map(calls_of).unwrap_or_default();
-    if !namespace.is_empty() {
-        if calls.insert(namespace_label(namespace)) {
+    if !new.namespace.is_empty() {
+        if calls.insert(namespace_label(&new.namespace)) {
             changes.push(ClaimChange::put(calls_key(), calls_value(&calls)));
         }
         return Ok(());
     }
-    if calls.is_empty() {
+    let mut ended = BTreeSet::new();
+    for call in &calls {
+        if root_of_call(session, moment, call)?.is_none_or(|root| root < new.id) {
+            ended.insert(call.clone());
+        }
+    }
+    if ended.is_empty() {
         return Ok(());
     }
-    changes.push(ClaimChange::remove(calls_key()));
+    calls.retain(|call| !ended.contains(call));
+    changes.push(match calls.is_empty() {
+        true => ClaimChange::remove(calls_key()),
+        false => ClaimChange::put(calls_key(), calls_value(&calls)),
+    });
     let state = session.state(moment)?;
     for kind in [Kind::GraphStep, Kind::Channel, Kind::ChannelElement] {
         for entry in state.claims().entries_of_kind(kind) {
             let (key, _) = entry?;
-            if key.id.split('/').next().is_some_and(|namespace| calls.contains(namespace)) {
+            if key.id.split('/').next().is_some_and(|namespace| ended.contains(namespace)) {
                 changes.push(ClaimChange::remove(key));
             }
         }
     }
     Ok(())
+}
+
+/// Returns the step of the root graph that made the call of a subgraph with this label; `None` if
+/// that is not recorded.
+fn root_of_call(session: &Session, moment: &ResolvedMoment, call: &str) -> Result<Option<String>> {
+    let Some(entry) = session.claim(moment, &Key::new(Kind::GraphStep, call))? else {
+        return Ok(None);
+    };
+    let claim = StepClaim::of_value(&entry.value)?;
+    let step = step_in(session, &claim.namespace, &claim.id)?;
+    Ok(step.and_then(|(_, record)| record.root))
 }
 
 fn checkpoint_of(new: &NewStep, record: &StepRecord) -> NewCheckpoint {

@@ -238,6 +238,34 @@ fn steps_of_subgraphs_do_not_begin_a_branch() {
     assert_eq!(graph.put_plain("t", "", "8", Some("1")), "fork-7");
 }
 
+/// Regression: the step of the root graph ended the calls that it makes, if they came before it.
+/// Then the next step of the subgraph was taken for a fork.
+#[test]
+fn a_call_of_a_subgraph_may_come_before_the_step_that_makes_it() {
+    let mut graph = Graph::new();
+    let call = |graph: &mut Graph, namespace: &str, id: &str, parent: Option<&str>, root: &str| {
+        let mut new = graph.step("t", namespace, id, parent);
+        new.channels = vec![channel("c", 1, typed(id))];
+        new.notes.root = Some(root.to_owned());
+        new.fork = ForkPolicy::Refuse;
+        graph.put(&new)
+    };
+    let written = PutOutcome::Written { branch: "main".to_owned(), is_fork: false };
+    graph.put_plain("t", "", "1", None);
+    assert_eq!(call(&mut graph, "a:x", "4", None, "3"), written);
+    assert_eq!(graph.put_plain("t", "", "2", Some("1")), "main");
+    assert_eq!(graph.put_plain("t", "", "3", Some("2")), "main");
+    assert_eq!(call(&mut graph, "a:x", "5", Some("4"), "3"), written);
+    assert_eq!(call(&mut graph, "b:y", "7", None, "6"), written);
+    // The call of step 3 ends, and not that of step 6.
+    assert_eq!(graph.put_plain("t", "", "6", Some("3")), "main");
+    assert_eq!(graph.claims("t", Kind::GraphStep), ["b:y", "calls/", "graph"]);
+    assert_eq!(call(&mut graph, "b:y", "8", Some("7"), "6"), written);
+    assert_eq!(graph.put_plain("t", "", "9", Some("6")), "main");
+    assert_eq!(graph.claims("t", Kind::GraphStep), ["graph"]);
+    assert_eq!(graph.get("t", "a:x", None).unwrap().channels["c"], typed("5"));
+}
+
 /// Regression: the list of fields, which a purge protects, had another name for `operation`.
 #[test]
 fn every_field_of_a_step_is_in_the_list_of_its_kind() {
