@@ -50,11 +50,7 @@ class ForgeSession:
             limit = self.session_settings.limit
         if limit is not None and limit <= 0:
             return []
-        try:
-            texts = await asyncio.to_thread(self._native.messages, limit)
-        except _forge.NotFound:
-            return []
-        return [_item(text) for text in texts]
+        return [_item(text) for text in await asyncio.to_thread(self._native.messages, limit)]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Adds items, all or none; it returns when they are durable."""
@@ -64,18 +60,12 @@ class ForgeSession:
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Removes the latest item and returns it; ``None`` if there is none."""
-        try:
-            text = await asyncio.to_thread(self._native.pop)
-        except _forge.NotFound:
-            return None
+        text = await asyncio.to_thread(self._native.pop)
         return None if text is None else _item(text)
 
     async def clear_session(self) -> None:
         """Removes all items."""
-        try:
-            await asyncio.to_thread(self._native.clear)
-        except _forge.NotFound:
-            return
+        await asyncio.to_thread(self._native.clear)
 
 
 def _text(item: Any) -> str:

@@ -62,6 +62,16 @@ impl SystemKey {
     }
 }
 
+/// Returns what was opened; `None` if nothing was written to it yet. It begins with its first write,
+/// so a read before that finds nothing.
+fn begun<T>(opened: Result<T, Error>) -> Result<Option<T>, Error> {
+    match opened {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// A workflow run.
 #[pyclass(frozen, name = "Run", module = "forge_store._forge")]
 pub(crate) struct NativeRun(SystemKey);
@@ -150,14 +160,19 @@ impl NativeRun {
         steps: Vec<String>,
     ) -> PyResult<Vec<Option<String>>> {
         self.0.read(py, |store, key| {
+            let Some(run) = begun(WorkflowRun::open(store, key))? else {
+                return Ok(vec![None; steps.len()]);
+            };
             let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
-            let found = WorkflowRun::open(store, key)?.outputs(item, &steps)?.into_iter();
+            let found = run.outputs(item, &steps)?.into_iter();
             Ok(found.map(|output| output.map(|output| output.content)).collect())
         })
     }
 
     fn exists(&self, py: Python<'_>, item: &str, step: &str) -> PyResult<bool> {
-        self.0.read(py, |store, key| WorkflowRun::open(store, key)?.exists(item, step))
+        self.0.read(py, |store, key| {
+            begun(WorkflowRun::open(store, key))?.map_or(Ok(false), |run| run.exists(item, step))
+        })
     }
 
     fn load(&self, py: Python<'_>, item: &str) -> PyResult<PlainValue> {
@@ -166,8 +181,10 @@ impl NativeRun {
 
     fn resume(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.0.read(py, |store, key| {
-            let found = WorkflowRun::open(store, key)?.resume()?;
-            Ok(PlainValue::List(found.items.into_iter().map(item_fields).collect()))
+            let Some(run) = begun(WorkflowRun::open(store, key))? else {
+                return Ok(PlainValue::List(Vec::new()));
+            };
+            Ok(PlainValue::List(run.resume()?.items.into_iter().map(item_fields).collect()))
         })
     }
 }
@@ -247,7 +264,11 @@ impl NativeProgress {
 
     fn document(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.execution.read(py, |store, execution| {
-            let known = PipelineExecution::open(store, &self.review, execution)?.document()?;
+            let Some(saved) = begun(PipelineExecution::open(store, &self.review, execution))?
+            else {
+                return Ok(PlainValue::None);
+            };
+            let known = saved.document()?;
             Ok(known.map(|document| PlainValue::from(document.into_value())).into())
         })
     }
@@ -268,6 +289,13 @@ impl NativeProgress {
     fn resume(&self, py: Python<'_>, stage: &str, force: bool) -> PyResult<PlainValue> {
         let now = Timestamp::now();
         self.execution.read(py, |store, execution| {
+            if begun(PipelineExecution::open(store, &self.review, execution))?.is_none() {
+                let reason = format!(
+                    "nothing is saved of the execution '{execution}' of the review '{}'",
+                    self.review
+                );
+                return Ok(plain_map! { "decision": "nothing", "reason": reason });
+            }
             let found = progress::resume(store, &self.review, stage, Some(execution), now, force)?;
             Ok(match found {
                 ResumeDecision::Go(point) => {
@@ -340,7 +368,10 @@ impl NativeProgram {
 
     fn resume(&self, py: Python<'_>, exact: bool) -> PyResult<PlainValue> {
         self.0.read(py, |store, key| {
-            let program = Program::open(store, key)?;
+            let Some(program) = begun(Program::open(store, key))? else {
+                let none = || PlainValue::Map(Vec::new());
+                return Ok(plain_map! { "agents": none(), "missing": none(), "torn": 0_u64 });
+            };
             let found = program.resume(&program.session().head()?, exact)?;
             let agents = found.agents.into_iter().map(|agent| {
                 let fields = plain_map! {
@@ -387,7 +418,9 @@ impl NativeThread {
     #[pyo3(signature = (limit=None))]
     fn messages(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<Vec<String>> {
         self.0.read(py, |store, key| {
-            let thread = Thread::open(store, key)?;
+            let Some(thread) = begun(Thread::open(store, key))? else {
+                return Ok(Vec::new());
+            };
             let known = thread.messages(&thread.session().head()?)?;
             let others = limit.map_or(0, |limit| known.len().saturating_sub(limit));
             Ok(known.into_iter().skip(others).map(|message| message.text).collect())
@@ -397,21 +430,26 @@ impl NativeThread {
     /// Removes the last message, and returns it.
     fn pop(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.0.write(py, "thread pop", |store, key, context| {
-            Ok(Thread::open(store, key)?.pop(context)?.map(|message| message.text))
+            let Some(thread) = begun(Thread::open(store, key))? else {
+                return Ok(None);
+            };
+            Ok(thread.pop(context)?.map(|message| message.text))
         })
     }
 
     /// Removes all messages, and returns how many there were.
     fn clear(&self, py: Python<'_>) -> PyResult<usize> {
         self.0.write(py, "thread clear", |store, key, context| {
-            Thread::open(store, key)?.clear(context)
+            begun(Thread::open(store, key))?.map_or(Ok(0), |thread| thread.clear(context))
         })
     }
 
     /// Returns the messages in a form that their provider accepts, without writing anything.
     fn sanitized(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.0.read(py, |store, key| {
-            let thread = Thread::open(store, key)?;
+            let Some(thread) = begun(Thread::open(store, key))? else {
+                return Ok(Vec::new());
+            };
             let moment = thread.session().head()?;
             Ok(thread.sanitized(&moment, &SanitizeOptions::default())?.messages)
         })
@@ -420,7 +458,9 @@ impl NativeThread {
     /// Repairs the thread, and returns its messages.
     fn sanitize(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.0.write(py, "thread sanitize", |store, key, context| {
-            let thread = Thread::open(store, key)?;
+            let Some(thread) = begun(Thread::open(store, key))? else {
+                return Ok(Vec::new());
+            };
             Ok(thread.sanitize(context, &SanitizeOptions::default(), None)?.sanitized.messages)
         })
     }

@@ -56,6 +56,22 @@ def test_progress_is_upserted_validated_and_resumed(store: Store) -> None:
         Progress(store, "review-1", "tuesday").validate()
 
 
+def test_a_program_can_ask_before_anything_is_written(store: Store) -> None:
+    """A program that starts does not know whether it is the first time."""
+    run, progress = Run(store, "night"), Progress(store, "review-1", "monday")
+    assert not run.checkpoint_exists("a", "fetch")
+    assert run.get_multiple_outputs("a", ["fetch"]) == {"fetch": None}
+    assert run.resume_from_checkpoints() == []
+    with pytest.raises(forge_store.NotFound, match="no run 'night'"):
+        run.get_conversation_output("a", "fetch")
+    assert progress.document is None
+    assert progress.resume("fetch")["decision"] == "nothing"
+    assert Program(store, "team").latest_checkpoints()["agents"] == {}
+    thread = Thread(store, "chat")
+    assert thread.load() == thread.load(sanitize=False) == thread.sanitize() == []
+    assert store.sessions() == [], "reading writes nothing"
+
+
 def test_a_program_resumes_from_its_agents_latest_checkpoints(store: Store) -> None:
     planner = store.session("planner")
     first = planner.checkpoint("first")

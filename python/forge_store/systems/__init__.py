@@ -1,6 +1,7 @@
 """Workflow runs, the progress of pipelines, programs of several agents, and message threads.
 
-Each is kept in a session of its own kind, so it has a history, and no other session is affected.
+Each is kept in a session of its own kind, so it has a history, and no other session is affected. It
+begins with its first write. Before that, there is nothing to resume or to load.
 
 >>> run = Run(forge_store.in_memory(), "postings-7")
 >>> run.save_checkpoint("posting-1", "summary", "Three paragraphs.", next="skills")
