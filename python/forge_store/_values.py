@@ -533,6 +533,17 @@ def listed(name: str, given: Iterable[T]) -> list[T]:
     return list(given)
 
 
+def json_text(what: str, value: Any) -> str:
+    """A value as JSON text. Refuses one that JSON cannot hold; ``what`` names it."""
+    import json  # Not at the top: programs without messages start without it.
+
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        remedy = "give what json.dumps takes, without NaN and infinity"
+        raise refusal(_forge.Invalid, f"{what} is not JSON: {error}", remedy) from error
+
+
 def _with(known: Fields, **changed: Any) -> dict[str, Any]:
     return {**known, **changed}
 

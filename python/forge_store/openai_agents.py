@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _forge
 from ._store import Store, native_of
-from ._values import listed, refusal
+from ._values import json_text, listed
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem
@@ -54,7 +54,7 @@ class ForgeSession:
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Adds items, all or none; it returns when they are durable."""
-        texts = [_text(item) for item in listed("items", items)]
+        texts = [json_text("an item", item) for item in listed("items", items)]
         if texts:
             await asyncio.to_thread(self._native.append, texts, True)
 
@@ -66,14 +66,6 @@ class ForgeSession:
     async def clear_session(self) -> None:
         """Removes all items."""
         await asyncio.to_thread(self._native.clear)
-
-
-def _text(item: Any) -> str:
-    try:
-        return json.dumps(item, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        remedy = "add what json.dumps takes, without NaN and infinity"
-        raise refusal(_forge.Invalid, f"an item is not JSON: {error}", remedy) from error
 
 
 def _item(text: str) -> TResponseInputItem:

@@ -100,4 +100,10 @@ def test_a_thread_is_sanitised_on_load(store: Store) -> None:
     assert len(thread.sanitize()) == 3 and len(thread.load(sanitize=False)) == 3
     with pytest.raises(forge_store.Invalid):
         thread.append({"role": "nobody"})
+    for wrong in ([{"role": "user", "content": "go"}], "go", None):
+        with pytest.raises(TypeError, match=r"append\(\*messages\)"):
+            thread.append(wrong)  # type: ignore[arg-type]
+    for content in (float("nan"), {"a set"}):
+        with pytest.raises(forge_store.Invalid, match="a message is not JSON"):
+            thread.append({"role": "user", "content": content})
     assert len(thread.load()) == 3

@@ -19,7 +19,7 @@ from typing import Any, Callable, Iterable, Mapping
 
 from .. import _forge
 from .._store import Store, native_of
-from .._values import listed, refusal
+from .._values import json_text, listed, refusal
 from .importer import ImportedRows, PassedOver, import_progress_rows, import_run_rows
 
 __all__ = ["ImportedRows", "PassedOver", "Program", "Progress", "Run", "Thread"]
@@ -173,6 +173,14 @@ class Program:
         return self._native.resume(exact)
 
 
+def _message(known: Mapping[str, Any]) -> str:
+    if not isinstance(known, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        what = f"a message is a dictionary, and not of type {type(known).__name__}"
+        next = "append a list with append(*messages), and an SDK's object as object.model_dump()"
+        raise TypeError(f"{what}: {next}")
+    return json_text("a message", dict(known))
+
+
 class Thread:
     """The messages of an LLM agent, in the form of its provider.
 
@@ -193,7 +201,7 @@ class Thread:
 
     def append(self, *messages: Mapping[str, Any]) -> int:
         """Appends messages, all or none; returns how many there are now."""
-        return self._native.append([json.dumps(message) for message in messages])
+        return self._native.append([_message(message) for message in messages])
 
     def load(self, *, sanitize: bool = True) -> list[dict[str, Any]]:
         """The messages, repaired so that their provider accepts them; nothing is written."""
