@@ -167,6 +167,8 @@ class Session:
     __slots__ = ("_native", "store")
 
     def __init__(self, store: Store, native: _forge.Session) -> None:
+        if not isinstance(native, _forge.Session):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("store.session(name) makes a Session")
         self.store = store
         self._native = native
 
@@ -361,6 +363,7 @@ class Session:
         **fields: Any,
     ) -> Written:
         """Records a command that was run."""
+        _refuse_empty("command", command)
         return self.record(
             "command",
             at=at,
@@ -401,6 +404,7 @@ class Session:
     ) -> Written:
         """Records a named value."""
         _refuse_empty("name", name)
+        _refuse_empty("value", value)
         return self.record(
             "measurement", at=at, name=name, value=value, unit=unit, source=source
         )

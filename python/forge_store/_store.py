@@ -11,7 +11,15 @@ from typing import Iterable
 
 from . import _forge
 from ._session import Progress, Session
-from ._values import SearchHit, SearchPage, SessionInfo, Verification, listed, verification_of
+from ._values import (
+    SearchHit,
+    SearchPage,
+    SessionInfo,
+    Verification,
+    listed,
+    refusal,
+    verification_of,
+)
 
 _open: weakref.WeakSet[Store] = weakref.WeakSet()
 
@@ -30,6 +38,8 @@ class Store:
     __slots__ = ("__weakref__", "_native")
 
     def __init__(self, native: _forge.Store) -> None:
+        if not isinstance(native, _forge.Store):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("forge_store.open(...) and forge_store.in_memory() make a Store")
         self._native = native
         _open.add(self)
 
@@ -132,6 +142,9 @@ class Store:
         >>> store.search("lease").hits[0].id
         'N1'
         """
+        if limit == 0:
+            next = "leave 'limit' out, or give it 1 or more"
+            raise refusal(_forge.Invalid, "a search shows at least one hit", next)
         ids = _ids_of(sessions)
         kinds = listed("kinds", kinds)
         page = self._native.search(words, ids, kinds, since, until, limit, cursor)

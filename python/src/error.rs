@@ -106,7 +106,7 @@ fn hint(error: &Error) -> String {
         Error::EmptySession { .. } => "record something first, such as session.note('...')",
         Error::NothingToUndo | Error::NothingToRedo => "session.operations() lists what was done",
         Error::NoStore { .. } => "open it with create=True to make one",
-        Error::StoreExists { .. } => "open it without create=True",
+        Error::StoreExists { .. } => "name another folder",
         Error::Duplicate { kind: "branch", .. } => "switch to it, or choose another name",
         Error::Duplicate { .. } => "update that one, or give the new one another id",
         Error::Dangling { .. } => "add that first, or name another",

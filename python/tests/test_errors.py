@@ -139,6 +139,34 @@ def test_a_path_in_place_of_a_store_is_refused(path: Path) -> None:
     for call in calls:
         with pytest.raises(TypeError, match=r"of type \w*Path: give a Store, such as forge_store.open"):
             call()
+    with pytest.raises(TypeError, match=r"forge_store.open\(...\)"):
+        Store(given)
+    with pytest.raises(TypeError, match="store.session"):
+        Session(forge_store.in_memory(), given)
+
+
+def test_a_call_without_its_main_argument_is_refused(store: Store, session: Session) -> None:
+    """The calls wrote a fact without its main field, or ignored an argument, without a word."""
+    nothing: Any = None
+    run = Run(store, "night")
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("the command is empty", lambda: session.command(nothing)),
+        ("the command is empty", lambda: session.command(" ")),
+        ("the value is empty", lambda: session.measurement("offset", nothing)),
+        ("at least one hit", lambda: store.search("word", limit=0)),
+        ("'next' or 'terminal'", lambda: run.save_checkpoint(1, 2, "x", next=3, terminal=True)),
+    ]
+    for text, call in calls:
+        with pytest.raises(forge_store.Invalid, match=text):
+            call()
+    assert not session.head.facts()
+
+
+def test_a_backup_onto_a_store_says_to_name_another_folder(store: Store, session: Session) -> None:
+    session.note("one")
+    assert store.path is not None
+    with pytest.raises(forge_store.Invalid, match="name another folder"):
+        store.backup(store.path)
 
 
 def test_an_allowed_kind_of_secrets_must_exist() -> None:

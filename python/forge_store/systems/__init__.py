@@ -60,6 +60,9 @@ class Run:
     ) -> None:
         """Records that a step of an item is finished, and what the item does next (``terminal``:
         nothing). Repeating it changes nothing."""
+        if terminal and next is not None:
+            what = f"the step '{next}' is next, and with 'terminal' nothing is"
+            raise refusal(_forge.Invalid, what, "give only one of 'next' or 'terminal'")
         after = None if next is None else str(next)
         self._native.record(_name(item), _name(step), output, after, terminal, order, name, data)
 
