@@ -20,7 +20,7 @@ class Entity:
     kind: str
     id: str
     at: datetime
-    fields: Fields = field(repr=False)
+    fields: Fields = field(repr=False, hash=False)
 
     @property
     def description(self) -> str:
@@ -153,7 +153,7 @@ class Checkpoint:
     message: str
     tags: tuple[str, ...]
     trigger: str
-    data: Fields | None = field(repr=False)
+    data: Fields | None = field(repr=False, hash=False)
 
 
 @dataclass(frozen=True)
@@ -254,8 +254,8 @@ class Change:
     id: str
     change: str
     field: str | None
-    old: Any
-    new: Any
+    old: Any = field(hash=False)
+    new: Any = field(hash=False)
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ class LogEntry:
     number: int
     time: datetime
     branch: str
-    details: Fields = field(repr=False)
+    details: Fields = field(repr=False, hash=False)
 
     def __str__(self) -> str:
         said = self.details.get("verb") or self.details.get("message") or "lost"
@@ -297,8 +297,8 @@ class Step:
     branch: str
     verb: str
     operation: str
-    old: Fields | None
-    new: Fields | None
+    old: Fields | None = field(hash=False)
+    new: Fields | None = field(hash=False)
 
 
 @dataclass(frozen=True)
@@ -354,7 +354,7 @@ class Merged:
     source: str
     target: str
     result: str
-    conflicts: tuple[Fields, ...]
+    conflicts: tuple[Fields, ...] = field(hash=False)
     changes: int
     revision: int | None
 

@@ -96,6 +96,16 @@ def test_values_are_frozen_and_dictionaries_too(session: Session) -> None:
     assert as_dict["at"].tzinfo is timezone.utc
 
 
+def test_values_can_be_in_a_set(session: Session) -> None:
+    cause = session.hypothesis("h", tags=["cache"])
+    named = session.checkpoint("c", data={"seen": [1]})
+    session.update(cause, description="the cache is stale")
+    moment, change = session.head, session.diff(named)
+    claims = moment.state.claims
+    values = {*claims, named, change, *change.changes, *moment.log(), session.why(cause)}
+    assert len(values) == len(claims) + 1 + 1 + len(change.changes) + len(moment.log()) + 1
+
+
 def test_update_removes_a_field_with_none_and_refuses_a_settling_status(session: Session) -> None:
     cause = session.hypothesis("h", confidence=0.3)
     session.update(cause, confidence=None, description="better")
