@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Union
+from typing import TYPE_CHECKING, Any, Callable, Generic, Iterable, TypeVar, Union
 
 from . import _forge
 from ._values import (
@@ -46,6 +46,21 @@ Progress = Callable[[float], Any]
 
 #: The kinds of claims that have a description.
 _DESCRIBED = frozenset(("hypothesis", "evidence", "belief", "gap", "note"))
+
+
+T = TypeVar("T")
+
+
+class Async(Generic[T]):
+    """An object of ``forge_store.aio``, whose calls are awaited; ``sync`` is the object itself."""
+
+    __slots__ = ("sync",)
+
+    def __init__(self, sync: T) -> None:
+        self.sync = sync
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.sync!r})"
 
 
 class Moment:
@@ -151,7 +166,7 @@ class Moment:
         return f"<Moment #{self.revision or 0} of {self.session!r}>"
 
 
-MomentLike = Union[str, int, datetime, Checkpoint, Moment, None]
+MomentLike = Union[str, int, datetime, Checkpoint, Moment, Async[Moment], None]
 
 
 class Session:
@@ -354,6 +369,7 @@ class Session:
 
     def command(
         self,
+        /,
         command: str,
         *,
         exit_code: int | None = None,
@@ -375,13 +391,14 @@ class Session:
         )
 
     def message(
-        self, text: str, *, role: str = "assistant", at: datetime | None = None, **fields: Any
+        self, /, text: str, *, role: str = "assistant", at: datetime | None = None, **fields: Any
     ) -> Written:
         """Records a message of a conversation."""
         return self.record("message", at=at, text=text, role=role, **fields)
 
     def verification(
         self,
+        /,
         name: str,
         status: str,
         *,
@@ -459,6 +476,8 @@ class Session:
         ``None`` for now."""
         if moment is None:
             return self.head
+        if isinstance(moment, Async):
+            moment = moment.sync
         if isinstance(moment, Moment):
             if moment.session.id != self.id:
                 what = "this moment is of another session"
@@ -517,7 +536,7 @@ class Session:
         """What is needed to continue, in short."""
         return self.head.brief()
 
-    def search(self, words: str, **options: Any) -> SearchPage:
+    def search(self, /, words: str, **options: Any) -> SearchPage:
         """Searches this session: see ``Store.search``."""
         return self.store.search(words, sessions=[self], **options)
 

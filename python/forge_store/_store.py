@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Iterable
 
 from . import _forge
-from ._session import Progress, Session
+from ._session import Async, Progress, Session
 from ._values import (
     SearchHit,
     SearchPage,
@@ -128,7 +128,7 @@ class Store:
         self,
         words: str,
         *,
-        sessions: Iterable[Session] | None = None,
+        sessions: Iterable[Session | Async[Session]] | None = None,
         kinds: Iterable[str] = (),
         since: datetime | None = None,
         until: datetime | None = None,
@@ -170,7 +170,7 @@ class Store:
         self,
         to: str | PathLike[str],
         *,
-        sessions: Iterable[Session] | None = None,
+        sessions: Iterable[Session | Async[Session]] | None = None,
         progress: Progress | None = None,
     ) -> int:
         """Writes these sessions, or all, as one file; returns its size.
@@ -250,10 +250,10 @@ def in_memory(
     return Store(_forge.Store.in_memory(redact=redact, allow=allow, checkpoints=checkpoints))
 
 
-def _ids_of(sessions: Iterable[Session] | None) -> list[str] | None:
+def _ids_of(sessions: Iterable[Session | Async[Session]] | None) -> list[str] | None:
     if sessions is None:
         return None
-    given = listed("sessions", sessions)
+    given = [one.sync if isinstance(one, Async) else one for one in listed("sessions", sessions)]
     for one in given:
         if not isinstance(one, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{one!r} is no session: give what store.session(...) returns")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Iterable, Mapping, TypeVar, Union
@@ -254,8 +255,8 @@ class Change:
     id: str
     change: str
     field: str | None
-    old: Any = field(hash=False)
-    new: Any = field(hash=False)
+    old: Any = dataclasses.field(hash=False)
+    new: Any = dataclasses.field(hash=False)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import forge_store
 import pytest
-from forge_store import Session, Store, aio
+from forge_store import Moment, Session, Shards, Store, aio
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 
@@ -247,10 +248,26 @@ def test_asyncio_goes_on_meanwhile(path: Path) -> None:
             with pytest.raises(forge_store.NotFound):
                 await session.update("H9", description="x")
             with pytest.raises(AttributeError):
-                session.nothing  # noqa: B018
+                session.nothing  # type: ignore[attr-defined]  # noqa: B018
+            assert (await session.at(moment)).sync.revision == await moment.revision()
             return len(state), str(difference)
 
     assert asyncio.run(main()) == (20, "no changes; at the same time")
+
+
+def test_asyncio_has_everything_with_its_documentation() -> None:
+    def names(kind: type) -> set[str]:
+        return {name for name in dir(kind) if not name.startswith("_")}
+
+    # Not here: the object that it is made of or belongs to.
+    others = {"native", "store", "session", "sync"}
+    for kind in (Store, Shards, Session, Moment):
+        awaited = getattr(aio, f"Async{kind.__name__}")
+        assert names(awaited) - others == names(kind) - others
+        for name in names(kind) - others:
+            assert getattr(awaited, name).__doc__ == getattr(kind, name).__doc__
+            assert inspect.iscoroutinefunction(getattr(awaited, name)), name
+    assert inspect.iscoroutinefunction(aio.AsyncStore.session)
 
 
 def test_the_import_is_quick() -> None:
