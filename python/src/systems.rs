@@ -8,6 +8,8 @@ use crate::plain::{PlainValue, fields_from, plain_map, time_from};
 use crate::store::Store;
 use crate::watch::detached;
 use forge_store::error::Error;
+use forge_store::model::SessionKind;
+use forge_store::model::time_grammar::parse_moment;
 use forge_store::{Timestamp, Value, WriteContext};
 use forge_systems::RowImport;
 use forge_systems::program::{CheckpointReference, Program};
@@ -62,8 +64,8 @@ impl SystemKey {
     }
 }
 
-/// Returns what was opened; `None` if nothing was written to it yet. It begins with its first write,
-/// so a read before that finds nothing.
+/// Returns what was opened; `None` if it has no write yet. It begins with its first write, so a
+/// read before that finds nothing.
 fn begun<T>(opened: Result<T, Error>) -> Result<Option<T>, Error> {
     match opened {
         Ok(found) => Ok(Some(found)),
@@ -347,21 +349,20 @@ impl NativeProgram {
         message: Option<&str>,
     ) -> PyResult<()> {
         self.0.write(py, "program checkpoint", |store, key, context| {
-            let program = Program::open_or_create(store, context, key)?;
             let mut references = BTreeMap::new();
             for (agent, name) in agents {
-                let reference = match program.agent(&agent)? {
+                let reference = match store.session_by_kind(SessionKind::Debug, &agent)? {
                     None => CheckpointReference::from_name(name),
                     Some(session) => {
-                        let moment = session.at(&name, context.now)?;
-                        match moment.named_checkpoint() {
-                            Some(checkpoint) => CheckpointReference::from_checkpoint(checkpoint),
-                            None => CheckpointReference::from_moment(&moment),
-                        }
+                        let expression = parse_moment(&name, context.now, &chrono::Utc)
+                            .map_err(|error| Error::invalid(error.to_string()))?;
+                        let resolved = session.resolve(&expression)?;
+                        CheckpointReference::from_expression(&session, &expression, resolved)?
                     }
                 };
                 references.insert(agent, reference);
             }
+            let program = Program::open_or_create(store, context, key)?;
             program.checkpoint(context, &references, message).map(drop)
         })
     }

@@ -84,6 +84,29 @@ def test_a_program_resumes_from_its_agents_latest_checkpoints(store: Store) -> N
     assert program.latest_checkpoints(exact=True)["agents"]["planner"]["number"] == first.number
     with pytest.raises(forge_store.Invalid):
         program.save_checkpoint({})
+    with pytest.raises(forge_store.NotFound):
+        Program(store, "day").save_checkpoint({"planner": "nope"})
+    assert [info.kind for info in store.sessions()] == ["debug", "program"]
+
+
+def test_where_an_agent_is_now_is_its_last_checkpoint(store: Store) -> None:
+    """`HEAD` was the last revision, so an exact resume went back behind the checkpoints."""
+    planner, program = store.session("planner"), Program(store, "night")
+
+    def saved() -> tuple[str, int]:
+        found = program.latest_checkpoints(exact=True)["agents"]["planner"]
+        return found["checkpoint"], found["number"]
+
+    first = planner.checkpoint("first", tags=["first"])
+    program.save_checkpoint({"planner": "HEAD"})
+    assert saved() == ("first", first.number)
+    later = planner.checkpoint("later", tags=["later"])
+    program.save_checkpoint({"planner": later})
+    assert saved() == ("later", later.number)
+    revision = planner.note("after it").revision
+    assert revision is not None
+    program.save_checkpoint({"planner": "HEAD"})
+    assert saved() == (f"#{revision}", revision)
 
 
 def test_a_thread_is_sanitised_on_load(store: Store) -> None:

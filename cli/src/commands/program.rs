@@ -7,8 +7,7 @@ use crate::report::program::{ProgramMessageReport, ProgramResumeReport, ProgramS
 use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
-use forge_store::model::time_grammar::{MomentBase, MomentExpression};
-use forge_store::store::{ResolvedMoment, Session, Store};
+use forge_store::store::Store;
 use forge_systems::program::{CheckpointReference, Program};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -116,19 +115,6 @@ fn open_program(store: &Store, name: &str) -> Result<Program, CommandError> {
     })
 }
 
-/// Returns what `HEAD` of an agent means: the last number, of a checkpoint or of a revision; the
-/// head itself if no number after it is still there.
-fn last_numbered(session: &Session, head: ResolvedMoment) -> Result<ResolvedMoment, Error> {
-    let last = session.summary()?.last_sequence;
-    // The number of a checkpoint that was undone or pruned names nothing.
-    let existing = |number| match session.at_sequence(number) {
-        Err(Error::NotFound { .. } | Error::Folded { .. }) => None,
-        found => Some(found),
-    };
-    let later = head.revision().unwrap_or(0) + 1..=last;
-    Ok(later.rev().find_map(existing).transpose()?.unwrap_or(head))
-}
-
 impl Verb for ProgramCheckpointArgs {
     const NAME: &'static str = "program checkpoint";
     type Opened = OpenedStore;
@@ -145,15 +131,8 @@ impl Verb for ProgramCheckpointArgs {
                 None => CheckpointReference::from_name(checkpoint.as_str()),
                 Some(session) => {
                     let resolved = workspace::resolved_moment(context, &session, checkpoint)?;
-                    let resolved = match context.moment(checkpoint)? {
-                        MomentExpression { base: MomentBase::Head, back: 0 }
-                            if resolved.named_checkpoint().is_none() =>
-                        {
-                            last_numbered(&session, resolved)?
-                        }
-                        _ => resolved,
-                    };
-                    CheckpointReference::from_moment(&resolved)
+                    let expression = context.moment(checkpoint)?;
+                    CheckpointReference::from_expression(&session, &expression, resolved)?
                 }
             };
             if agents.insert(agent.as_str().to_owned(), reference).is_some() {

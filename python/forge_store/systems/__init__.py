@@ -19,7 +19,7 @@ from typing import Any, Callable, Iterable, Mapping
 
 from .. import _forge
 from .._store import Store, native_of
-from .._values import json_text, listed, refusal
+from .._values import Checkpoint, json_text, listed, refusal
 from .importer import ImportedRows, PassedOver, import_progress_rows, import_run_rows
 
 __all__ = ["ImportedRows", "PassedOver", "Program", "Progress", "Run", "Thread"]
@@ -166,9 +166,16 @@ class Program:
     def __init__(self, store: Store, name: str) -> None:
         self._native = _forge.Program(native_of(store), name)
 
-    def save_checkpoint(self, agents: Mapping[str, str], message: str | None = None) -> None:
-        """Records where these agents are, each as a moment of its session. Other agents keep theirs."""
-        self._native.save(dict(agents), message)
+    def save_checkpoint(
+        self, agents: Mapping[str, str | Checkpoint], message: str | None = None
+    ) -> None:
+        """Records where these agents are, each as a moment of its session: ``HEAD`` is its last
+        checkpoint or revision. Other agents keep theirs."""
+        moments = {
+            agent: f"#{at.number}" if isinstance(at, Checkpoint) else at
+            for agent, at in dict(agents).items()
+        }
+        self._native.save(moments, message)
 
     def latest_checkpoints(self, *, exact: bool = False) -> dict[str, Any]:
         """Where each agent resumes: at its latest checkpoint, but never one older than the

@@ -13,6 +13,7 @@ pub use resume::{
 };
 
 use forge_store::error::{Error, Result};
+use forge_store::model::time_grammar::{MomentBase, MomentExpression};
 use forge_store::model::{
     Checkpoint, CheckpointId, Fact, FactOrigin, Key, Kind, SessionKind, Timestamp, Value,
 };
@@ -260,6 +261,19 @@ impl AgentMessage {
     }
 }
 
+/// Returns the moment of the last number after the head, of a checkpoint or of a revision; the head
+/// itself if no such number is still there.
+fn last_numbered(session: &Session, head: ResolvedMoment) -> Result<ResolvedMoment> {
+    let last = session.summary()?.last_sequence;
+    // The number of a checkpoint that was undone or pruned names nothing.
+    let existing = |number| match session.at_sequence(number) {
+        Err(Error::NotFound { .. } | Error::Folded { .. }) => None,
+        found => Some(found),
+    };
+    let later = head.revision().unwrap_or(0) + 1..=last;
+    Ok(later.rev().find_map(existing).transpose()?.unwrap_or(head))
+}
+
 impl CheckpointReference {
     /// Creates a reference for an agent without a session: only the name is kept.
     pub fn from_name(checkpoint: impl Into<String>) -> Self {
@@ -276,6 +290,25 @@ impl CheckpointReference {
                 Self { checkpoint: format!("#{sequence}"), sequence: Some(sequence), id: None }
             }
         }
+    }
+
+    /// Creates a reference to a moment of the agent's session. `resolved` is what `expression`
+    /// means there. For `HEAD` it is the last checkpoint or revision, because the head of a branch
+    /// does not name a checkpoint after it.
+    ///
+    /// # Errors
+    /// Any error of a read.
+    pub fn from_expression(
+        session: &Session,
+        expression: &MomentExpression,
+        resolved: ResolvedMoment,
+    ) -> Result<Self> {
+        let is_head = matches!(expression, MomentExpression { base: MomentBase::Head, back: 0 });
+        let moment = match is_head && resolved.named_checkpoint().is_none() {
+            true => last_numbered(session, resolved)?,
+            false => resolved,
+        };
+        Ok(Self::from_moment(&moment))
     }
 
     /// Creates a reference to a checkpoint.
