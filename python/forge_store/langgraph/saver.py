@@ -288,7 +288,8 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Drops a thread with all its namespaces."""
-        self._graphs_of(str(thread_id)).delete_thread(str(thread_id))
+        thread = _thread(thread_id)
+        self._graphs_of(thread).delete_thread(thread)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Drops the checkpoints of these runs and their writes, in all threads."""
@@ -298,7 +299,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies a thread with everything in it."""
-        source, target = str(source_thread_id), str(target_thread_id)
+        source, target = _thread(source_thread_id), _thread(target_thread_id)
         is_near = self._store_of(source) is self._store_of(target)
         other = None if is_near else self._graphs_of(target)
         self._graphs_of(source).copy_thread(source, target, other)
@@ -308,7 +309,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
 
         Channels whose state is made from the writes of tasks keep it.
         """
-        threads = [str(thread) for thread in listed("thread_ids", thread_ids)]
+        threads = [_thread(thread) for thread in listed("thread_ids", thread_ids)]
         if strategy not in ("keep_latest", "delete"):
             raise ValueError(f"strategy={strategy!r} is unknown: use 'keep_latest' or 'delete'")
         for thread in threads:
@@ -509,7 +510,14 @@ def _address(config: RunnableConfig) -> tuple[str, str, str | None]:
     wanted = _wanted(config)
     namespace = wanted.get("checkpoint_ns")
     checkpoint_id = get_checkpoint_id(config)
-    return str(wanted["thread_id"]), namespace or "", checkpoint_id or None
+    return _thread(wanted.get("thread_id")), namespace or "", checkpoint_id or None
+
+
+def _thread(id: Any) -> str:
+    """Returns the id of a thread. `None` would be the thread 'None', of all that have no id."""
+    if id is None:
+        raise ValueError("the thread_id is None or missing: give config['configurable'] one")
+    return str(id)
 
 
 def _entries(value: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import copy
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Callable, TypedDict
 
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -219,6 +219,22 @@ def test_one_text_is_no_list_of_ids(saver: ForgeSaver) -> None:
         saver.delete_for_runs("r")
     with pytest.raises(ValueError, match="keep_latest"):
         saver.prune(["t"], strategy="none")
+
+
+def test_none_is_no_thread(saver: ForgeSaver) -> None:
+    """All conversations without an id were one thread, 'None'."""
+    nothing: Any = None
+    calls: list[Callable[[], object]] = [
+        lambda: graph(saver).invoke({"words": []}, config(nothing)),
+        lambda: saver.get_tuple({"configurable": {}}),
+        lambda: saver.delete_thread(nothing),
+        lambda: saver.copy_thread("t", nothing),
+        lambda: saver.prune([nothing]),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="thread_id is None or missing"):
+            call()
+    assert saver.store.sessions() == []
 
 
 def test_unknown_fields_of_a_checkpoint_come_back(saver: ForgeSaver) -> None:
