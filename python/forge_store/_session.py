@@ -623,7 +623,7 @@ class Session:
         }
         for name, span in (("within", within), ("revisions", revisions)):
             if span is not None:
-                amounts[name] = span.total_seconds()
+                amounts[name] = span / timedelta(seconds=1)
         for name, amount in amounts.items():
             if amount < 0:
                 raise refusal(_forge.Invalid, f"'{name}' is less than 0", "give 0 or more")

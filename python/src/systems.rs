@@ -369,11 +369,17 @@ impl NativeProgram {
 
     fn resume(&self, py: Python<'_>, exact: bool) -> PyResult<PlainValue> {
         self.0.read(py, |store, key| {
-            let Some(program) = begun(Program::open(store, key))? else {
+            let opened = Program::open(store, key).and_then(|program| {
+                let head = program.session().head()?;
+                // Only messages may be recorded so far.
+                program.at(&head)?;
+                Ok((program, head))
+            });
+            let Some((program, head)) = begun(opened)? else {
                 let none = || PlainValue::Map(Vec::new());
                 return Ok(plain_map! { "agents": none(), "missing": none(), "torn": 0_u64 });
             };
-            let found = program.resume(&program.session().head()?, exact)?;
+            let found = program.resume(&head, exact)?;
             let agents = found.agents.into_iter().map(|agent| {
                 let fields = plain_map! {
                     "checkpoint": agent.at.reference.checkpoint.as_str(),

@@ -234,6 +234,9 @@ def test_pruning_is_planned_done_and_undone(session: Session) -> None:
         session.prune(last=-1, manual=False)
     with pytest.raises(forge_store.Invalid, match="'within' is less than 0"):
         session.prune(within=timedelta(hours=-1), manual=False)
+    seconds: Any = 3600
+    with pytest.raises(TypeError):
+        session.prune(within=seconds)
     plan = session.prune(last=2, manual=False, dry_run=True)
     assert (len(plan.pruned), len(plan.kept), plan.operation) == (3, 2, None)
     assert len(session.checkpoints()) == 5

@@ -66,10 +66,14 @@ def test_a_program_can_ask_before_anything_is_written(store: Store) -> None:
         run.get_conversation_output("a", "fetch")
     assert progress.document is None
     assert progress.resume("fetch")["decision"] == "nothing"
-    assert Program(store, "team").latest_checkpoints()["agents"] == {}
+    team = Program(store, "team")
+    assert team.latest_checkpoints()["agents"] == {}
     thread = Thread(store, "chat")
     assert thread.load() == thread.load(sanitize=False) == thread.sanitize() == []
     assert store.sessions() == [], "reading writes nothing"
+    with pytest.raises(forge_store.Invalid):
+        team.save_checkpoint({"": "HEAD"})
+    assert team.latest_checkpoints()["agents"] == {}
 
 
 def test_a_program_resumes_from_its_agents_latest_checkpoints(store: Store) -> None:
