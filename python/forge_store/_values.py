@@ -14,14 +14,14 @@ Fields = Mapping[str, Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entity:
     """Something recorded: a claim or a fact. ``fields`` has all of its fields."""
 
     kind: str
     id: str
     at: datetime
-    fields: Fields = field(repr=False, hash=False)
+    fields: Fields = field(hash=False)
 
     @property
     def description(self) -> str:
@@ -38,6 +38,9 @@ class Entity:
 
     def __str__(self) -> str:
         return f"{self.id} {self.description}"
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.id} {self.description[:200]!r}>"
 
 
 class Claim(Entity):
@@ -134,7 +137,7 @@ class Note(Claim):
     """A free remark."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fact(Entity):
     """Something that happened; the same on every branch."""
 

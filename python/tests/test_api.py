@@ -96,6 +96,13 @@ def test_values_are_frozen_and_dictionaries_too(session: Session) -> None:
     assert as_dict["at"].tzinfo is timezone.utc
 
 
+def test_what_is_printed_says_what_was_recorded(session: Session) -> None:
+    session.hypothesis("the cache is stale")
+    command = session.command("make test", exit_code=1)
+    assert repr(session.head.state) == "State(claims=(<hypothesis H1 'the cache is stale'>,))"
+    assert repr(session.head.facts()) == f"[<command {command.id} 'make test'>]"
+
+
 def test_values_can_be_in_a_set(session: Session) -> None:
     cause = session.hypothesis("h", tags=["cache"])
     named = session.checkpoint("c", data={"seen": [1]})
@@ -234,9 +241,8 @@ def test_pruning_is_planned_done_and_undone(session: Session) -> None:
         session.prune(last=-1, manual=False)
     with pytest.raises(forge_store.Invalid, match="'within' is less than 0"):
         session.prune(within=timedelta(hours=-1), manual=False)
-    seconds: Any = 3600
     with pytest.raises(TypeError):
-        session.prune(within=seconds)
+        session.prune(within=3600)  # type: ignore[arg-type]
     plan = session.prune(last=2, manual=False, dry_run=True)
     assert (len(plan.pruned), len(plan.kept), plan.operation) == (3, 2, None)
     assert len(session.checkpoints()) == 5
