@@ -48,6 +48,12 @@ pub(crate) fn store_folder(
         if path.as_os_str().is_empty() {
             return Err(PlaceError::Refused("the path is empty".to_owned(), "name a folder"));
         }
+        if path.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err(PlaceError::Refused(
+                "the path has a NUL in it".to_owned(),
+                "name a folder",
+            ));
+        }
         let inside = path.join(STORE_FOLDER);
         let path = if inside.is_dir() { inward(inside)? } else { path };
         if path.is_file() {

@@ -180,6 +180,9 @@ def test_a_store_that_is_no_store_is_named(tmp_path: Path) -> None:
     with pytest.raises(forge_store.ForgeError) as refused:
         forge_store.open(tmp_path)
     assert "; " in str(refused.value)
+    # Such a store was called damaged.
+    with pytest.raises(forge_store.Invalid, match="the path has a NUL in it; name a folder"):
+        forge_store.open("a\0b", create=True)
     with pytest.raises(forge_store.Invalid, match="not a valid time"):
         forge_store.open(tmp_path / "new", create=True, lock_timeout=-1)
 
