@@ -580,6 +580,8 @@ pub(super) fn says_not_started(
     if alone && more.is_none() && only.is_some_and(is_no_match) {
         return true;
     }
+    // The names of the programs that a script runs are not known.
+    let any = r"[^'\x22]+".to_owned();
     let known = FAILURES.iter().filter(|(programs, _)| is_run_by(call, programs));
     let known = known.map(|(_, message)| (*message, &names));
     let known = known.chain(NOT_FOUND.map(|message| (message, &programs)));
@@ -589,8 +591,6 @@ pub(super) fn says_not_started(
     // A script with more output went on without the tool.
     let ended = call.summary.is_some() || filled.clone().count() <= FIRST_LINES;
     let version = (reached && ended).then_some((NO_VERSION, &names));
-    // The names of the programs that a script runs are not known.
-    let any = r"[^'\x22]+".to_owned();
     let of_script = (alone && ended && call.summary.is_none()).then_some((NOT_FOUND_BY_CMD, &any));
     let package = (reached && is_run_by(call, &["npx"])).then_some((NO_PACKAGE, &names));
     let known = known.chain([(UNKNOWN_OPTION, &programs)]).chain(version).chain(of_script);
