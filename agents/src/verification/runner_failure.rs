@@ -27,6 +27,9 @@ static FAILURES: &[RunnerMessage] = &[
     (&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
     (&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
     (&["ssh"], r"^ssh: |^Host key verification failed|: Permission denied \(publickey"),
+    (&["ssh"], r"^Permission denied, please try again\.$"),
+    // In any language, the last line of the message has a code.
+    (&["wsl"], r"^\S[^:：]*[:：] ?Wsl/\S+$"),
     (
         CONTAINERS,
         r"^(?:docker: |ERROR: )?(?:Error response from daemon|Cannot connect to the Docker)",

@@ -110,6 +110,15 @@ fn known_commands_are_found_at_any_position() {
         ("vagrant ssh -c 'cd /w && make test'", "make test"),
         ("vagrant ssh", ""),
         ("multipass exec vm -- make test", "make test"),
+        ("jenv exec mvn test", "mvn test"),
+        ("prlimit --as=9000 cargo test", "cargo test"),
+        ("chrt -i 0 make test", "make test"),
+        ("setarch x86_64 -R make test", "make test"),
+        ("chruby-exec 3.2 -- bundle exec rspec", "rspec"),
+        ("fnm exec --using 20 npm test", "npm test"),
+        ("railway run -s web npm test", "npm test"),
+        ("toolbox run -c dev make test", "make test"),
+        ("volta run --node 20 npm test", "npm test"),
         ("bin/rails test:system", "rails test:system"),
         ("cargo insta test", "cargo insta test"),
         ("go tool golangci-lint run", "golangci-lint run"),
@@ -1421,6 +1430,13 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
 fn a_check_whose_tool_or_runner_says_that_it_cannot_run_it_is_an_error() {
     for (line, code, output, expected) in [
         ("docker exec -it web pytest", 1, "the input device is not a TTY", "error"),
+        ("sshpass -p x ssh h make test", 5, "Permission denied, please try again.", "error"),
+        (
+            "wsl -d x -- cargo test",
+            1,
+            "Es gibt keine Distribution.\nFehlercode: Wsl/Service/WSL_E_DISTRO_NOT_FOUND",
+            "error",
+        ),
         (
             "docker compose exec web pytest",
             1,
