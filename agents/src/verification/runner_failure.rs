@@ -367,13 +367,18 @@ static NOTHING_RAN: &[RunnerMessage] = &[
         r"^The following filters did not match any test files:|^error: regex .+ matched 0 tests",
     ),
     (&["swift"], r"No matching test cases were run"),
+    (&["pants"], r"\bNo applicable files or targets matched"),
+    (&["opa"], r"^no test cases found"),
+    (&["ginkgo"], r"^Found no test suites"),
+    (&["phpstan"], r"^\s*\[ERROR\] No files found to analyse"),
+    (&["ktlint"], r"^No files matched"),
+    (&["staticcheck"], r#"^warning: "\S+" matched no packages"#),
     (&["flutter", "dart"], r"^No tests (?:ran\.|were found\.|match )"),
 ];
 
-/// The message with which `make` reports that it ran nothing for a target. A target of tests that
-/// is not in `.PHONY` is up to date if there is a folder of its name.
-const UP_TO_DATE: &str =
-    r"^g?make: (?:Nothing to be done for ['‘`]{}['’]|['‘`]{}['’] is up to date)\.$";
+/// The messages with which `make`, `task` and `mise` report that they ran nothing for a target. A
+/// target of tests of `make` that is not in `.PHONY` is up to date if there is a folder of its name.
+const UP_TO_DATE: &str = r#"^g?make: (?:Nothing to be done for ['‘`]{}['’]|['‘`]{}['’] is up to date)\.$|^task: Task "{}" is up to date$|^\[{}\] sources up-to-date, skipping$"#;
 
 /// Messages with which a build tool reports that a part of the project has no tests, each before
 /// the pattern of the lines that it prints about a part with tests.
@@ -389,12 +394,20 @@ const NO_TESTS_IN_PART: &[(&[&str], &str, &str)] = &[
         r"^\[info\] No tests (?:to run for |were executed)",
         r"^\[info\] Passed: Total [1-9]",
     ),
+    (
+        &["xcodebuild"],
+        r"^\s*Executed 0 tests, with 0 failures",
+        r"^\s*Executed [1-9]|^Test [Cc]ase '.+' (?:passed|failed)|Test run with [1-9]",
+    ),
 ];
 
 /// Messages with which a program reports that there was nothing to check, although it then prints
 /// the summary of a pass.
-static NOTHING_CHECKED: &[RunnerMessage] =
-    &[(&["ruff"], r"^warning: No Python files found under the given path")];
+static NOTHING_CHECKED: &[RunnerMessage] = &[
+    (&["ruff"], r"^warning: No Python files found under the given path"),
+    (&["pyright", "basedpyright"], r"^No source files found\."),
+    (&["oxlint"], r"^Finished in \S+ on 0 files "),
+];
 
 /// The patterns of the summary lines of runs whose filter matched no test, each after a part of the
 /// line. Only a line that has the part is compared with the pattern.
@@ -429,6 +442,12 @@ const EMPTY_RUNS: &[(&str, &str)] = &[
     (" PASS=0 ", r"\bDone\. PASS=0 WARN=0 ERROR=0 .*\bTOTAL=0$"),
     (" 0 passed, 0 total", r"^Tests: +0 passed, 0 total$"),
     ("(no files to check)", r"\.\(no files to check\)Skipped$"),
+    ("0 tests, 0 passed, ", r"^0 tests, 0 passed, 0 warnings, 0 failures"),
+    ("PASS: 0/0", r"^PASS: 0/0$"),
+    (" in 0 source files", r"^Success: no issues found in 0 source files"),
+    (" 0 serious in 0 files", r"^Done linting! Found 0 violations, 0 serious in 0 files"),
+    ("Linting: 0 file", r"^Linting: 0 file\(s\)$"),
+    ("Files checked: 0, ", r"^CSpell: Files checked: 0, Issues found: 0 "),
 ];
 
 /// Returns the number of tests that ran, if this line counts them but does not say whether they
@@ -613,7 +632,7 @@ pub(super) fn says_nothing_ran(call: &CheckCall, lines: &[&str]) -> bool {
     // What is built may really be up to date.
     let is_up_to_date = || {
         call.check != CheckKind::Build
-            && is_run_by(call, MAKE)
+            && is_run_by(call, &["make", "gmake", "task", "go-task", "mise", "rtx"])
             && is_said(UP_TO_DATE, &regex::escape(&call.call), lines.iter().copied())
     };
     says_any(NOTHING_RAN, call, lines) || is_up_to_date()
@@ -693,6 +712,12 @@ mod tests {
             "12:00:01  Done. PASS=0 WARN=0 ERROR=0 SKIP=0 NO-OP=0 TOTAL=0",
             "Tests:       0 passed, 0 total",
             "ruff.................................................(no files to check)Skipped",
+            "0 tests, 0 passed, 0 warnings, 0 failures, 0 exceptions",
+            "PASS: 0/0",
+            "Success: no issues found in 0 source files",
+            "Done linting! Found 0 violations, 0 serious in 0 files.",
+            "Linting: 0 file(s)",
+            "CSpell: Files checked: 0, Issues found: 0 in 0 files.",
         ];
         for ((part, pattern), line) in EMPTY_RUNS.iter().zip(lines) {
             assert!(line.contains(part) && any_name(pattern).unwrap().is_match(line), "{line}");
