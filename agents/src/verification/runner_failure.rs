@@ -376,8 +376,9 @@ static NOTHING_RAN: &[RunnerMessage] = &[
     (&["flutter", "dart"], r"^No tests (?:ran\.|were found\.|match )"),
 ];
 
-/// The messages with which `make`, `task` and `mise` report that they ran nothing for a target. A
-/// target of tests of `make` that is not in `.PHONY` is up to date if there is a folder of its name.
+/// The messages with which `make`, `task` and `mise` report that they ran nothing for a target. If
+/// there is a folder with the name of a target of tests that is not in `.PHONY`, `make` finds it up
+/// to date.
 const UP_TO_DATE: &str = r#"^g?make: (?:Nothing to be done for ['‘`]{}['’]|['‘`]{}['’] is up to date)\.$|^task: Task "{}" is up to date$|^\[{}\] sources up-to-date, skipping$"#;
 
 /// Messages with which a build tool reports that a part of the project has no tests, each before
