@@ -52,7 +52,7 @@ pub fn ids_beginning_with<T>(
     let has_prefix = |id: &str| {
         let beginning = id.get(..name.len()).filter(|beginning| !beginning.is_empty());
         beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(name))
-            && (id.len() == name.len() || !is_numbered(name) || !is_numbered(id))
+            && !(is_numbered(name) && has_longer_number(name, id))
     };
     let mut found: Vec<T> = known.into_iter().filter(|one| has_prefix(id(one))).collect();
     let whole = |one: &T| id(one) == name;
@@ -74,6 +74,13 @@ fn is_numbered(id: &str) -> bool {
     number.is_some_and(|number| {
         !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
     })
+}
+
+/// Whether an id has a number with more digits than the name: `H10` and `H10-41c9` for `H1`. The
+/// second form is that of a claim whose id two machines gave.
+fn has_longer_number(name: &str, id: &str) -> bool {
+    let numbered = id.split_once('-').map_or(id, |(numbered, _)| numbered);
+    numbered.len() > name.len() && is_numbered(numbered)
 }
 
 /// Names the nearest ids in a hint.

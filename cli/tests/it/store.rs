@@ -64,7 +64,7 @@ fn a_dropped_session_is_in_no_list_until_it_is_restored() {
     environment.forge(["session", "restore", "by mistake"]).success();
     assert_eq!(names(), [("project".into(), true.into()), ("by mistake".into(), false.into())]);
     let notes = environment.forge(["--session", "by mistake", "note", "list", "--json"]).json();
-    assert_eq!(notes["entities"].as_array().unwrap().len(), 1, "{notes}");
+    assert_eq!(notes["notes"].as_array().unwrap().len(), 1, "{notes}");
 }
 
 #[test]

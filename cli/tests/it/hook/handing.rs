@@ -395,7 +395,10 @@ fn session_with_hypotheses(count: u32) -> (Player, String) {
     };
     player.environment.write("home/ideas.jsonl", &(0..count).map(idea).collect::<String>());
     let path = player.environment.path("home/ideas.jsonl");
-    player.run_at(at(30), &["--session", "cc-1", "import", "events", path.to_str().unwrap()]);
+    player.run_at(
+        at(30),
+        &["--session", "why does the test fail?", "import", "events", path.to_str().unwrap()],
+    );
     let keep = player.hook("PreCompact", at(40), json!({"trigger": "auto"})).unwrap();
     (player, keep)
 }
