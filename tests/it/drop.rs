@@ -256,6 +256,22 @@ fn after_the_only_session_is_dropped_the_next_one_is_current() {
     assert!(next.summary().unwrap().current && !session.summary().unwrap().current);
 }
 
+/// Regression: no session was current, and commands said that there was none.
+#[test]
+fn the_only_session_is_current_again_when_it_comes_back() {
+    for (kind, is_current) in [(SessionKind::Debug, true), (SessionKind::Run, false)] {
+        for (store, folder) in stores() {
+            let new = NewSession { kind, ..NewSession::named("s") };
+            let session = store.create_session(&act(0), new).unwrap();
+            store.drop_session(&act(1), &session).unwrap();
+            session.undo(&act(2), None).unwrap();
+            assert_eq!(session.summary().unwrap().current, is_current);
+            session.write(&act(3)).change(note("a", "1")).commit().unwrap();
+            check(folder.as_ref());
+        }
+    }
+}
+
 #[test]
 fn a_dropped_session_with_dropped_checkpoints_is_swept_completely() {
     for (store, folder) in stores() {

@@ -1,5 +1,6 @@
 //! The changes that reverse an operation, and the checks that they are still possible.
 
+use super::super::current_number;
 use super::super::session::Session;
 use super::swept;
 use crate::diff;
@@ -17,7 +18,9 @@ use crate::engine::session_rows::SessionLookup;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{BookmarkRow, OperationEffect, OperationRow, RecordChange, encode_key};
-use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionNumber, StateDigest};
+use crate::model::{
+    BranchNumber, CheckpointId, Key, Operation, SessionKind, SessionNumber, StateDigest,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Session {
@@ -128,6 +131,11 @@ impl Session {
                 OperationEffect::SessionDropped { of } => {
                     check_session_free(context, *of)?;
                     changes.push(RecordChange::SessionShown { session, of: *of });
+                    let is_debug =
+                        session_refs(&context.refs, *of)?.info.kind == SessionKind::Debug;
+                    if is_debug && current_number(&context.refs).is_none() {
+                        changes.push(RecordChange::Used { session: *of });
+                    }
                 }
                 OperationEffect::SessionShown { of } => {
                     let current =
