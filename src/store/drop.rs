@@ -160,15 +160,16 @@ impl Store {
         Ok(operation.id)
     }
 
-    /// Returns the session of this kind and name that [`Store::drop_session`] dropped last. `None`
-    /// if it was brought back or swept since. [`Session::undo`] brings it back.
+    /// Returns the session of this kind, and with this name or id, that [`Store::drop_session`]
+    /// dropped last. `None` if it was brought back or swept since. [`Session::undo`] brings it back.
     pub fn dropped_session(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let view = self.engine.follower.view()?;
         let mut last = None;
         for one in view.refs.sessions.all() {
             let (number, session) = one?;
             let Some(SessionRemoval::Pruned(operation)) = session.removal else { continue };
-            if (session.info.kind, session.info.name.as_str()) != (kind, name) {
+            let info = &session.info;
+            if info.kind != kind || (info.name != name && info.id.to_string() != name) {
                 continue;
             }
             // A session that a pruning hid is brought back by undoing the pruning, in the session

@@ -13,6 +13,7 @@ use crate::report::session::{
 };
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, StoreAccess};
+use forge_store::error::Error;
 use forge_store::model::SessionKind;
 use forge_store::shell::quoted;
 use forge_store::store::{NewSession, Session, Store};
@@ -107,8 +108,8 @@ pub struct SessionDropArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct SessionRestoreArgs {
-    /// Name that it had
-    #[arg(value_name = "NAME")]
+    /// Name that it had, or id
+    #[arg(value_name = "NAME|ID")]
     pub name: String,
 
     /// Kind, if sessions of several kinds had the name
@@ -287,7 +288,7 @@ impl Verb for SessionRestoreArgs {
     type Report = SessionShowReport;
     const ACCESS: StoreAccess = StoreAccess::Write;
 
-    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let kinds = self.kind.as_ref().map_or(&SessionKind::ALL[..], std::slice::from_ref);
         let mut dropped = Vec::new();
         for kind in kinds {
@@ -301,7 +302,14 @@ impl Verb for SessionRestoreArgs {
             ))
             .hinted("'forge session list --all' lists the sessions that exist")),
             [(_, session)] => {
-                session.undo(&opened.write_context, None)?;
+                let id = session.summary()?.info.id;
+                session.undo(&opened.write_context, None).map_err(|error| match error {
+                    Error::Conflict(_) => CommandError::from(error).hinted(format!(
+                        "then '{} session restore {id}' brings this one back",
+                        context.forge()
+                    )),
+                    other => other.into(),
+                })?;
                 Ok(SessionShowReport::load(session)?.after("Brought back"))
             }
             several => {

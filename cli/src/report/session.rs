@@ -177,7 +177,7 @@ impl Report for SessionDropReport {
             Some(current) => screen.dim(&format!(" (current from now on: {current})")),
             None => screen.dim(""),
         }
-        screen.dim(&format!("'{}' brings it back, until a sweep removes it.", self.restore));
+        screen.dim(&format!("'{}' brings it back", self.restore));
     }
 }
 

@@ -49,7 +49,7 @@ fn a_dropped_session_is_in_no_list_until_it_is_restored() {
     environment.forge(["note", "add", "x"]).success();
     assert_snapshot!(environment.forge(["session", "drop", "by mistake"]), @r"
     Dropped session by mistake (current from now on: project)
-    'forge session restore 'by mistake'' brings it back, until a sweep removes it.
+    'forge session restore 'by mistake'' brings it back
     ");
     let names = || {
         let list = environment.forge(["session", "list", "--json"]).json();
@@ -65,6 +65,34 @@ fn a_dropped_session_is_in_no_list_until_it_is_restored() {
     assert_eq!(names(), [("project".into(), true.into()), ("by mistake".into(), false.into())]);
     let notes = environment.forge(["--session", "by mistake", "note", "list", "--json"]).json();
     assert_eq!(notes["notes"].as_array().unwrap().len(), 1, "{notes}");
+}
+
+/// Regression: the one that was dropped first never came back, because its name brought the other
+/// one back.
+#[test]
+fn a_dropped_session_comes_back_by_its_id_if_another_one_had_its_name() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let drop_with_note = |text| {
+        environment.forge(["note", "add", text]).success();
+        let dropped = environment.finished_raw(["session", "drop", "project", "--json"]);
+        let dropped: serde_json::Value = serde_json::from_str(&dropped).unwrap();
+        dropped["id"].as_str().unwrap().to_owned()
+    };
+    let first = drop_with_note("first");
+    drop_with_note("second");
+    environment.forge(["session", "restore", "project"]).success();
+    let note = || environment.forge(["note", "list", "--json"]).json()["notes"][0].clone();
+    assert_eq!(note()["description"], "second");
+    assert_snapshot!(environment.forge(["session", "restore", &first]), @r"
+    [stderr]
+    error: another session 'project' has replaced it since: drop that one first
+    hint: then 'forge session restore <id1>' brings this one back
+    [exit 4]
+    ");
+    environment.forge(["session", "drop", "project"]).success();
+    environment.forge(["session", "restore", &first]).success();
+    assert_eq!(note()["description"], "first");
 }
 
 #[test]
