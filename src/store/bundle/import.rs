@@ -20,6 +20,7 @@ use crate::format::{
     RecordChange, SessionRemoval, object_id,
 };
 use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionKind, SessionNumber};
+use crate::shell::quoted;
 use crate::store::{Store, WriteContext};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -215,10 +216,12 @@ fn place(
     });
     if let Some((number, here)) = own.next() {
         if let (Some(SessionRemoval::Pruned(operation)), None) = (here.removal, into) {
+            let name = &here.info.name;
             return Err(Error::Conflict(format!(
-                "the session '{}' was pruned here: 'forge undo {}' brings it back, in the session \
-                 from which it was pruned",
-                here.info.name,
+                "the session '{name}' was removed here: if it was dropped, 'forge session restore \
+                 {}' brings it back; if it was pruned, 'forge undo {}' in the session from which \
+                 it was pruned",
+                quoted(name),
                 operation.short()
             )));
         }
