@@ -33,7 +33,7 @@ pub fn match_id(
     Err(match nearest_names(name, &known).as_slice() {
         [] if known.is_empty() => {
             let verb = if kind.plural() == kind.name() { "is" } else { "are" };
-            error.hinted(format!("there {verb} no {} yet", kind.plural()))
+            error.hinted(format!("there {verb} no {}", kind.plural()))
         }
         [] => error.hinted(format!("'forge {kind} list' lists them")),
         shown => error.hinted(nearest_hint(shown)),
@@ -143,7 +143,7 @@ mod tests {
         let error = match_id(Kind::Hypothesis, "H", known()).unwrap_err();
         assert_eq!(error.message(), "'H' is the beginning of 3 ids: H1, H2, H10");
         let hint = |kind| match_id(kind, "x", Vec::new()).unwrap_err().hints()[0].clone();
-        assert_eq!(hint(Kind::Gap), "there are no gaps yet");
-        assert_eq!(hint(Kind::Evidence), "there is no evidence yet");
+        assert_eq!(hint(Kind::Gap), "there are no gaps");
+        assert_eq!(hint(Kind::Evidence), "there is no evidence");
     }
 }

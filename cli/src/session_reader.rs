@@ -276,9 +276,13 @@ fn entity_of_any_kind(state: &StateAt, name: &EntityArg) -> Result<KnownEntity, 
         1 => Ok(begins.swap_remove(0)),
         0 => {
             let error = CommandError::from(Error::not_found("entity", name.id.clone()));
+            let (session, moment) = (state.session(), state.moment());
+            if let Some(key) = workspace::removed_claim(session, moment, Kind::claims(), &name.id) {
+                return Err(error.hinted(workspace::removed_hint(&key)));
+            }
             let nearest = id_match::nearest_names(&name.id, &ids);
             Err(match nearest.as_slice() {
-                [] if ids.is_empty() => error.hinted("nothing is recorded yet"),
+                [] if ids.is_empty() => error.hinted("nothing is recorded here"),
                 [] => error.hinted("'forge search' finds it by its words"),
                 nearest => error.hinted(id_match::nearest_hint(nearest)),
             })

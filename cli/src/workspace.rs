@@ -14,7 +14,7 @@ use chrono::TimeZone;
 use forge_agents::hook::HookAgent;
 use forge_store::error::Error;
 use forge_store::model::time_grammar::{self, MomentBase, parse_time};
-use forge_store::model::{Kind, SessionKind, Timestamp, claim};
+use forge_store::model::{Key, Kind, SessionKind, Timestamp, claim};
 use forge_store::redact::{Redactor, TextForm};
 use forge_store::shell::quoted;
 use forge_store::store::{
@@ -536,8 +536,8 @@ pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, Comma
     match_id_in(state, kind, name, known)
 }
 
-/// Finds a name among the known ids of this kind. If it is the id of an entity of another kind, the
-/// error says so instead of naming the nearest ids.
+/// Finds a name among the known ids of this kind. If it is the id of an entity of another kind, or
+/// of a claim that was removed, the error says so instead of naming the nearest ids.
 ///
 /// # Errors
 ///
@@ -552,12 +552,37 @@ pub fn match_id_in(
         if error.kind() != CommandErrorKind::NotFound {
             return Err(error);
         }
-        let Some(other) = kind_of_id(state, name)? else { return Err(error) };
-        Err(CommandError::from(Error::not_found(kind.name(), name)).hinted(format!(
-            "'{name}' is of the kind {other}; 'forge {kind} list' lists the {}",
-            kind.plural()
-        )))
+        if let Some(other) = kind_of_id(state, name)? {
+            return Err(error.with_only_hint(format!(
+                "'{name}' is of the kind {other}; 'forge {kind} list' lists the {}",
+                kind.plural()
+            )));
+        }
+        Err(match removed_claim(state.session(), state.moment(), [kind], name) {
+            Some(key) => error.with_only_hint(removed_hint(&key)),
+            None => error,
+        })
     })
+}
+
+/// Returns the key of a claim of one of these kinds that has this whole id in the history of a
+/// moment. Case is ignored.
+pub fn removed_claim(
+    session: &Session,
+    moment: &ResolvedMoment,
+    kinds: impl IntoIterator<Item = Kind>,
+    id: &str,
+) -> Option<Key> {
+    let upper_case = id.to_ascii_uppercase();
+    let spelled = [id, upper_case.as_str()];
+    let mut keys = kinds.into_iter().flat_map(|kind| spelled.map(|id| Key::new(kind, id)));
+    keys.find(|key| session.history(moment, key).is_ok())
+}
+
+/// Names the log of a claim that was removed in a hint.
+pub fn removed_hint(key: &Key) -> String {
+    let (kind, id) = (key.kind, &key.id);
+    format!("the {kind} {id} was removed: 'forge log {kind}:{id}' shows its history")
 }
 
 /// Returns the kind of the claim or fact with this id. Case is ignored.

@@ -12,6 +12,7 @@ use crate::report::story::StoryReport;
 use crate::report::timeline::TimelineReport;
 use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
 use crate::verb::{EitherReport, Verb, VerbResult};
+use crate::workspace;
 use forge_store::diff::describe;
 use forge_store::error::Error;
 use forge_store::model::{Key, Kind};
@@ -277,7 +278,11 @@ fn entity_history(
     let key = match (found.as_ref(), name.kind) {
         (Ok(key), _) => Some(key.clone()),
         (Err(_), Some(kind)) => Some(Key::new(kind, name.id.clone())),
-        (Err(_), None) => removed_claim(reading, moment, &name.id)?,
+        (Err(_), None) => {
+            let head = reading.session.head()?;
+            let moment = moment.unwrap_or(&head);
+            workspace::removed_claim(&reading.session, moment, Kind::claims(), &name.id)
+        }
     };
     let Some(key) = key else { return found.map(|key| (key, Vec::new())) };
     let history = match moment {
@@ -288,18 +293,6 @@ fn entity_history(
         Ok(history) => Ok((key, history)),
         Err(error) => Err(found.err().unwrap_or(error)),
     }
-}
-
-/// Returns the key of a claim with this id that is in the history of a moment, or of the present.
-fn removed_claim(
-    reading: &SessionReader,
-    moment: Option<&ResolvedMoment>,
-    id: &str,
-) -> Result<Option<Key>, CommandError> {
-    let head = reading.session.head()?;
-    let moment = moment.unwrap_or(&head);
-    let mut keys = Kind::claims().map(|kind| Key::new(kind, id));
-    Ok(keys.find(|key| reading.session.history(moment, key).is_ok()))
 }
 
 /// Returns the key of the claim with this name at a moment.

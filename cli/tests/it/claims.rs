@@ -264,7 +264,7 @@ fn invalid_claims_are_refused_and_change_nothing() {
     assert_snapshot!(environment.forge(["gap", "fill", "G1", "x"]), @r"
     [stderr]
     error: there is no gap 'G1'
-    hint: there are no gaps yet
+    hint: there are no gaps
     [exit 3]
     ");
     for wrong in [

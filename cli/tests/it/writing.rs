@@ -119,7 +119,16 @@ fn notes_and_beliefs_are_retracted() {
     environment.forge(["note", "x"]).success();
     environment.forge(["note", "update", "N1", "-m", "y"]).success();
     assert_snapshot!(environment.forge(["note", "retract", "n1"]), @"Retracted note N1 (session project, branch main, #10)");
-    assert_eq!(environment.forge(["note", "retract", "N1"]).code, 3);
+    // Regression: these said that nothing was recorded yet.
+    let removed = "the note N1 was removed: 'forge log note:N1' shows its history";
+    for shown in [["show", "N1"], ["why", "note:N1"], ["blame", "n1"]] {
+        let missing = environment.forge(shown);
+        assert!(missing.code == 3 && missing.stderr.contains(removed), "{missing}");
+    }
+    for command in ["show", "retract"] {
+        let missing = environment.forge(["note", command, "N1"]);
+        assert!(missing.code == 3 && missing.stderr.contains(removed), "{missing}");
+    }
     // Regression: a removed claim had a history only under its name with the kind.
     let history = environment.forge(["log", "N1", "--json"]).json();
     assert_eq!(history, environment.forge(["log", "note:N1", "--json"]).json());
