@@ -91,7 +91,11 @@ impl Verb for ConfigGetArgs {
     type Report = SettingReport;
 
     fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
-        Ok(setting(SettingKey::find(&self.key)?, context))
+        let setting = setting(SettingKey::find(&self.key)?, context);
+        if setting.value.is_none() {
+            context.out.print_status(&format!("'{}' is not set.", setting.key));
+        }
+        Ok(setting)
     }
 }
 

@@ -38,7 +38,9 @@ impl Report for ConfigListReport {
 
 impl Report for SettingReport {
     fn human(&self, screen: &mut Screen) {
-        screen.plain(self.value.as_deref().unwrap_or_default());
+        if let Some(value) = &self.value {
+            screen.plain(value);
+        }
     }
 }
 

@@ -56,6 +56,11 @@ fn config_get_and_set_print_json() {
     assert_snapshot!(get, @r#"{"schema":"forge.config.get/1","key":"keep.last","value":"100","from":"project"}"#);
     let get = environment.forge(["config", "get", "schedule.every", "--json"]).json();
     assert_eq!(get["value"], serde_json::Value::Null);
+    // Regression: an empty line was all that was printed.
+    assert_snapshot!(environment.forge(["config", "get", "schedule.every"]), @r"
+    [stderr]
+    'schedule.every' is not set.
+    ");
     let list = environment.forge(["config", "list", "--json"]).json();
     assert_eq!(list["schema"], "forge.config.list/1");
     assert_eq!(list["settings"][0]["key"], "lock_timeout");

@@ -107,7 +107,7 @@ fn settings_that_the_user_makes_in_a_store_apply() {
     let set = environment.forge(["config", "set", "keep.undo", "1d"]);
     assert_eq!(set.code, 0, "{set}");
     let get = |key: &str| environment.forge(["config", "get", key]).stdout;
-    assert_eq!((get("keep.undo").as_str(), get("keep.last").as_str()), ("1d\n", "\n"));
+    assert_eq!((get("keep.undo").as_str(), get("keep.last").as_str()), ("1d\n", ""));
     // The store cannot weaken the user's own settings either, but can strengthen them.
     let environment =
         foreign_store("redact.enabled = true\nprune.automatic = false\nkeep.last = 7\n");
