@@ -160,7 +160,7 @@ impl<'a> CompletedPlace<'a> {
             "RUN" => Some(&[SessionKind::Run]),
             "THREAD" => Some(&[SessionKind::Thread]),
             "SESSION" | "SESSION|A..B" => Some(&SessionKind::ALL),
-            "NAME|ID" | "NAME" | "OTHER" if self.group == "session" => Some(&SessionKind::ALL),
+            "OTHER" if self.group == "session" => Some(&SessionKind::ALL),
             _ if arg.get_id() == "session" => Some(&SessionKind::ALL),
             _ => None,
         };

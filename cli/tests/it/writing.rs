@@ -224,6 +224,9 @@ fn the_store_completes_a_command_line() {
     assert_eq!(complete("branch merge o"), ["other"]);
     assert_eq!(complete("branch merge other --into m"), ["main"]);
     assert_eq!(complete("session use p"), ["project"]);
+    // These take a name that no session has.
+    assert_eq!(complete("session new p"), [""; 0]);
+    assert_eq!(complete("session restore p"), [""; 0]);
     assert_eq!(complete("report p"), ["project"]);
     let record = ["run", "record", "--run", "r", "--item", "a", "--step", "s", "--output", "x"];
     environment.forge(record).success();
