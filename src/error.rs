@@ -63,7 +63,7 @@ pub enum Error {
         blob: String,
     },
     /// An id prefix that several ids share.
-    #[error("'{prefix}' is the beginning of {} ids: {}", matches.len(), matches.join(", "))]
+    #[error("'{prefix}' is the beginning of {} ids: {}", matches.len(), first_matches(matches))]
     Ambiguous {
         /// The prefix that was given.
         prefix: String,
@@ -305,6 +305,15 @@ pub enum Error {
     /// A bug in forge.
     #[error("forge contradicts itself: {0}")]
     Internal(String),
+}
+
+/// Returns the first ids that match an ambiguous prefix.
+fn first_matches(matches: &[String]) -> String {
+    const SHOWN: usize = 8;
+    match matches.get(..SHOWN) {
+        Some(first) if matches.len() > SHOWN => format!("{}, ...", first.join(", ")),
+        _ => matches.join(", "),
+    }
 }
 
 /// The result type of this crate.

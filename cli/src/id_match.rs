@@ -25,7 +25,7 @@ pub fn match_id(
         [] => {}
         several => {
             let prefix = name.to_owned();
-            let matches = several.iter().take(8).map(|id| (*id).clone()).collect();
+            let matches = several.iter().map(|id| (*id).clone()).collect();
             return Err(Error::Ambiguous { prefix, matches }.into());
         }
     }
@@ -142,6 +142,11 @@ mod tests {
         assert!(error.hints()[0].starts_with("the nearest is cache"), "{error:?}");
         let error = match_id(Kind::Hypothesis, "H", known()).unwrap_err();
         assert_eq!(error.message(), "'H' is the beginning of 3 ids: H1, H2, H10");
+        // Regression: the number was never more than 8.
+        let many = (1..12).map(|number| format!("N{number}"));
+        let error = match_id(Kind::Note, "n", many).unwrap_err();
+        let first = "'n' is the beginning of 11 ids: N1, N2, N3, N4, N5, N6, N7, N8, ...";
+        assert_eq!(error.message(), first);
         let hint = |kind| match_id(kind, "x", Vec::new()).unwrap_err().hints()[0].clone();
         assert_eq!(hint(Kind::Gap), "there are no gaps");
         assert_eq!(hint(Kind::Evidence), "there is no evidence");

@@ -11,9 +11,6 @@ use forge_store::model::time_grammar::{MomentBase, MomentExpression};
 use forge_store::model::{ClaimEntry, Key, Kind, Timestamp};
 use forge_store::store::{FactClock, ResolvedMoment, Session, SourcedFact, StateAt, Store};
 
-/// The maximum number of matches in an error about an ambiguous name.
-const MATCHES: usize = 8;
-
 /// A store and a session to read.
 pub struct SessionReader {
     pub store: Store,
@@ -289,7 +286,7 @@ fn entity_of_any_kind(state: &StateAt, name: &EntityArg) -> Result<KnownEntity, 
         }
         _ => {
             let named = |known: &KnownEntity| format!("{}:{}", known.kind(), known.id());
-            let matches = begins.iter().take(MATCHES).map(named).collect();
+            let matches = begins.iter().map(named).collect();
             let error = CommandError::from(Error::Ambiguous { prefix: name.id.clone(), matches });
             let is_other = |known: &KnownEntity| known.kind() != begins[0].kind();
             Err(match begins.iter().any(is_other) {

@@ -58,9 +58,6 @@ impl ResolvedMoment {
     }
 }
 
-/// The maximum number of ids that an error about an ambiguous prefix lists.
-const SHOWN_MATCHES: usize = 8;
-
 impl Session {
     /// Returns the head of the current branch, with all facts.
     pub fn head(&self) -> Result<ResolvedMoment> {
@@ -385,7 +382,6 @@ impl Session {
                 prefix: prefix.as_str().to_owned(),
                 matches: several
                     .iter()
-                    .take(SHOWN_MATCHES)
                     .map(|(sequence, id, what)| {
                         let short: String = id.chars().take(12).collect();
                         format!("{short} ({what} #{sequence})")
