@@ -149,8 +149,8 @@ fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Result<()> {
         }
         if is_removed && !is_shown(number) {
             return Err(Error::Conflict(
-                "the session was dropped: undo that first ('forge log --operations' names a \
-                pruning that dropped it), or begin another session"
+                "the session was removed: 'forge session restore NAME' brings it back if it was \
+                dropped, and an undo of the pruning if it was pruned; or begin another session"
                     .to_owned(),
             ));
         }
