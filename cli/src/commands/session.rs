@@ -297,10 +297,11 @@ impl Verb for SessionRestoreArgs {
         }
         match dropped.as_slice() {
             [] => Err(CommandError::not_found(format!(
-                "no session '{}' was dropped, or a sweep has removed it",
+                "no session '{}' was dropped, or it was permanently deleted since",
                 self.name
             ))
-            .hinted("'forge session list --all' lists the sessions that exist")),
+            .hinted("'forge session list --all' lists the sessions that exist")
+            .hinted("'forge undo' of a pruning brings back what it pruned")),
             [(_, session)] => {
                 let id = session.summary()?.info.id;
                 session.undo(&opened.write_context, None).map_err(|error| match error {
