@@ -27,13 +27,17 @@ impl ExportedBundleReport {
     }
 }
 
+fn session_names(names: &[String]) -> String {
+    if names.is_empty() { "no session".to_owned() } else { name_list(names) }
+}
+
 impl Report for ExportedBundleReport {
     const SCHEMA: Option<&'static str> = Some("forge.bundle/1");
 
     fn human(&self, screen: &mut Screen) {
         let (records, objects) =
             (count_text(self.records, "record"), count_text(self.objects, "object"));
-        let sessions = name_list(&self.sessions);
+        let sessions = session_names(&self.sessions);
         screen.plain(&format!("Wrote {sessions} to {}: {records}, {objects}", self.file));
     }
 }
@@ -42,7 +46,7 @@ impl Report for store::BundleImportReport {
     const SCHEMA: Option<&'static str> = Some("forge.import-bundle/1");
 
     fn human(&self, screen: &mut Screen) {
-        let sessions = name_list(&self.sessions);
+        let sessions = session_names(&self.sessions);
         let known = match self.known {
             0 => String::new(),
             1 => ", 1 was here already".to_owned(),

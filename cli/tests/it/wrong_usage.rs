@@ -163,6 +163,17 @@ fn an_export_of_a_bundle_leaves_the_files_beside_it() {
     assert_eq!(std::fs::read_dir(environment.path("out")).unwrap().count(), 3);
 }
 
+/// Regression: nothing was where the names of sessions are.
+#[test]
+fn a_bundle_of_a_store_without_sessions_has_no_session() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let exported = environment.forge(["export", "bundle", "../all", "--all"]).success();
+    assert_eq!(exported, "Wrote no session to $ROOT/project/../all: 0 records, 0 objects\n");
+    let imported = environment.forge(["import", "bundle", "../all"]).success();
+    assert_eq!(imported, "Imported 0 records of no session\n");
+}
+
 /// The report named a session that is not here, and a session that was named twice was in the bundle
 /// twice.
 #[test]
