@@ -161,7 +161,8 @@ impl Store {
     }
 
     /// Returns the session of this kind, and with this name or id, that [`Store::drop_session`]
-    /// dropped last. `None` if it was brought back or swept since. [`Session::undo`] brings it back.
+    /// dropped last. `None` if it was brought back or swept since. [`Session::undo`] brings it
+    /// back.
     pub fn dropped_session(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let view = self.engine.follower.view()?;
         let mut last = None;

@@ -159,6 +159,7 @@ impl<'a> CompletedPlace<'a> {
         let wanted_sessions: Option<&[SessionKind]> = match value_name {
             "RUN" => Some(&[SessionKind::Run]),
             "THREAD" => Some(&[SessionKind::Thread]),
+            "PROGRAM" => Some(&[SessionKind::Program]),
             "SESSION" | "SESSION|A..B" => Some(&SessionKind::ALL),
             "OTHER" if self.group == "session" => Some(&SessionKind::ALL),
             _ if arg.get_id() == "session" => Some(&SessionKind::ALL),

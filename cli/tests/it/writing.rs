@@ -232,6 +232,9 @@ fn the_store_completes_a_command_line() {
     environment.forge(record).success();
     assert_eq!(complete("run show --run "), ["r"]);
     assert_eq!(complete("thread show --thread "), [""; 0]);
+    let saved = ["program", "checkpoint", "--program", "trade", "--agent", "project=HEAD"];
+    environment.forge(saved).success();
+    assert_eq!(complete("program show --program "), ["trade"]);
     assert_eq!(complete("config get sync."), ["sync.hooks", "sync.wait"]);
     assert_eq!(complete("--session p"), ["project"]);
     assert_eq!(complete("hypothesis add x --conf"), ["--confidence"]);
