@@ -410,19 +410,23 @@ pub fn resolved_moment(
 }
 
 /// Adds a hint to the error about a moment if it is the message of a checkpoint, or the id of a
-/// claim.
+/// claim, also of a removed one.
 pub fn hint_checkpoint(session: &Session, moment: &MomentArg, error: CommandError) -> CommandError {
     let text = moment.as_str();
     let all = session.checkpoints(&CheckpointFilter::default()).unwrap_or_default();
     if let Some(one) = all.iter().find(|one| one.message.eq_ignore_ascii_case(text)) {
         return error.hinted(format!("the checkpoint '#{}' has this message", one.sequence));
     }
-    let state = session.head().and_then(|head| session.state(&head));
-    match state.map_err(CommandError::from).and_then(|state| kind_of_id(&state, text)) {
+    let Ok(state) = session.head().and_then(|head| session.state(&head)) else { return error };
+    match kind_of_id(&state, text) {
         Ok(Some(kind)) if kind.is_claim() => error.hinted(format!(
             "'{text}' is of the kind {kind}: 'forge log {text}' shows its changes, each with its \
              moment"
         )),
+        Ok(None) => match removed_claim(session, state.moment(), Kind::claims(), text) {
+            Some(key) => error.hinted(removed_hint(&key)),
+            None => error,
+        },
         _ => error,
     }
 }

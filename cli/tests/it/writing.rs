@@ -121,7 +121,7 @@ fn notes_and_beliefs_are_retracted() {
     assert_snapshot!(environment.forge(["note", "retract", "n1"]), @"Retracted note N1 (session project, branch main, #10)");
     // Regression: these said that nothing was recorded yet.
     let removed = "the note N1 was removed: 'forge log note:N1' shows its history";
-    for shown in [["show", "N1"], ["why", "note:N1"], ["blame", "n1"]] {
+    for shown in [["show", "N1"], ["why", "note:N1"], ["blame", "n1"], ["diff", "N1"]] {
         let missing = environment.forge(shown);
         assert!(missing.code == 3 && missing.stderr.contains(removed), "{missing}");
     }
