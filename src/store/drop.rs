@@ -11,9 +11,10 @@ use crate::engine::commit::CommitDurability;
 use crate::engine::index::find_operation;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
+use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, SessionRemoval};
-use crate::model::{Checkpoint, CheckpointId, OperationId, SessionKind};
+use crate::model::{Checkpoint, CheckpointId, OperationId, SessionId, SessionKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Session {
@@ -158,6 +159,14 @@ impl Store {
         })?;
         self.forget_text_copies([number])?;
         Ok(operation.id)
+    }
+
+    /// Returns whether the session with this id was dropped or pruned here and can come back.
+    pub fn is_session_hidden(&self, id: SessionId) -> Result<bool> {
+        let (refs, _) = self.engine.follower.refs()?;
+        let found = refs.sessions.find(SessionLookup::Id(id))?;
+        let mut removals = found.into_iter().map(|(_, session)| session.removal);
+        Ok(removals.any(|removal| matches!(removal, Some(SessionRemoval::Pruned(_)))))
     }
 
     /// Returns the session of this kind, and with this name or id, that [`Store::drop_session`]

@@ -98,7 +98,7 @@ impl PullArgs {
     ) -> Result<Vec<SharedSession>, CommandError> {
         if self.all || self.since.is_some() {
             let since = self.since.as_ref().map(|since| time_of(context, since)).transpose()?;
-            return transfer.on_remote(since);
+            return transfer.on_remote(context, since);
         }
         if self.sessions.is_empty() {
             let mut sessions = transfer.shared()?;

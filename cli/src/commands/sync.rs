@@ -66,7 +66,7 @@ impl SyncArgs {
         };
         let mut sessions = Vec::new();
         if self.all {
-            sessions.extend(transfer.on_remote(None)?);
+            sessions.extend(transfer.on_remote(context, None)?);
             sessions.extend(own(&[], true)?);
         } else if self.sessions.is_empty() {
             sessions.extend(transfer.shared()?);

@@ -95,16 +95,31 @@ impl<'a> Transfer<'a> {
     pub fn shared(&self) -> Result<Vec<SharedSession>, CommandError> {
         let shared = self.store.shared_sessions(&self.known.access)?;
         if shared.is_empty() && self.known.access.key().is_none() {
-            return self.on_remote(None);
+            let there = remote_sessions(&self.remote, None)?.into_iter();
+            return there.map(|session| self.located(session)).collect();
         }
         shared.into_iter().map(|session| self.own(session)).collect()
     }
 
     /// Returns the sessions on the remote; with a time, only what was written to or pushed then or
-    /// later.
-    pub fn on_remote(&self, since: Option<Timestamp>) -> Result<Vec<SharedSession>, CommandError> {
-        let sessions = remote_sessions(&self.remote, since)?.into_iter();
-        sessions.map(|session| self.located(session)).collect()
+    /// later. Leaves out sessions that were dropped or pruned here, and says so.
+    pub fn on_remote(
+        &self,
+        context: &Context,
+        since: Option<Timestamp>,
+    ) -> Result<Vec<SharedSession>, CommandError> {
+        let mut sessions = Vec::new();
+        for there in remote_sessions(&self.remote, since)? {
+            if self.store.is_session_hidden(there.info.id)? {
+                context.out.print_status(&format!(
+                    "Left out the session '{}': it was dropped or pruned here.",
+                    there.info.name
+                ));
+            } else {
+                sessions.push(self.located(there)?);
+            }
+        }
+        Ok(sessions)
     }
 
     /// Finds a session on the remote: the one that has this name or id here, or else the one that

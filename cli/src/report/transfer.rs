@@ -312,7 +312,7 @@ impl PullScope {
     fn print_none(self, remote: &str, screen: &mut Screen) {
         let none = match self {
             Self::Shared => "No session here was pushed or pulled before.".to_owned(),
-            Self::All => format!("No session was pushed to {remote} yet."),
+            Self::All => format!("No session to pull from {remote}."),
             Self::Since => format!("No session on {remote} was written to or pushed since then."),
         };
         screen.plain(&none);

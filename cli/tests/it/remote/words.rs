@@ -111,7 +111,7 @@ fn hints_name_the_remote_that_was_named() {
     No session here was pushed or pulled before.
     'forge session list --remote=again' shows what is there, 'forge pull SESSION --from again' pulls one, 'forge pull --all --from again' pulls all.
     ");
-    insta::assert_snapshot!(first.forge(["pull", "--from", "again", "--all"]), @r"No session was pushed to again yet.");
+    insta::assert_snapshot!(first.forge(["pull", "--from", "again", "--all"]), @r"No session to pull from again.");
     insta::assert_snapshot!(first.forge(["pull", "--from", "again", "--accept-history"]), @r"
     [stderr]
     error: no session here was pushed or pulled before: there is no history to accept
