@@ -13,7 +13,7 @@ use crate::model::text::count_text;
 use crate::model::{Kind, Value};
 use crate::store::{BriefLine, SessionBrief, SourcedFact, StateAt, TextResolver};
 
-/// The maximum number of prompts and answers in a brief: the last ones.
+/// The maximum number of prompts in a brief, and of answers to questions: the last ones.
 const PROMPTS: usize = 5;
 /// The maximum number of commits in a brief: the last ones.
 const COMMITS: usize = 10;
@@ -58,25 +58,26 @@ impl Story {
         Ok(brief)
     }
 
-    /// Keeps only the last `count` prompts, and answers to questions of the agent. Commands to the
-    /// client do not count: they say little.
+    /// Keeps only the last `count` prompts, and the last `count` answers to questions of the agent.
+    /// Commands to the client do not count: they say little.
     fn keep_prompts(&mut self, count: usize) {
-        let is_of_person = |item: &StoryItem| match item.kind {
-            StoryKind::Prompt => !item.is_client_command,
-            kind => kind == StoryKind::Answer,
-        };
+        let is_prompt =
+            |item: &StoryItem| item.kind == StoryKind::Prompt && !item.is_client_command;
         for turn in &mut self.turns {
-            turn.prompt.take_if(|prompt| !is_of_person(prompt));
-            turn.items.retain(is_of_person);
+            turn.prompt.take_if(|prompt| !is_prompt(prompt));
+            turn.items.retain(|item| item.kind == StoryKind::Answer);
         }
-        let mut surplus = self.items().count().saturating_sub(count);
+        let prompts = self.turns.iter().filter(|turn| turn.prompt.is_some()).count();
+        let mut old_prompts = prompts.saturating_sub(count);
+        let answers: usize = self.turns.iter().map(|turn| turn.items.len()).sum();
+        let mut old_answers = answers.saturating_sub(count);
         for turn in &mut self.turns {
-            if surplus > 0 && turn.prompt.take().is_some() {
-                surplus -= 1;
+            if old_prompts > 0 && turn.prompt.take().is_some() {
+                old_prompts -= 1;
             }
-            let dropped = surplus.min(turn.items.len());
+            let dropped = old_answers.min(turn.items.len());
             turn.items.drain(..dropped);
-            surplus -= dropped;
+            old_answers -= dropped;
         }
     }
 

@@ -114,6 +114,26 @@ fn answers_to_questions_of_the_agent_are_handed_back() {
     assert_eq!(texts, ["no, but alias it", "why does the test fail?"]);
 }
 
+/// Regression: five answers took the places of all prompts in the brief.
+#[test]
+fn answers_to_questions_do_not_replace_prompts() {
+    let mut player = Player::new("cc-1");
+    player.append(&small()[..10].concat());
+    for n in 0..6 {
+        let (id, question) = (format!("q{n}"), format!("Which name for part {n}?"));
+        let asked = json!({"questions": [{"question": question}]}).to_string();
+        let answered = json!({"answers": {question: format!("name {n}")}}).to_string();
+        player.append(&called(420 + 2 * n, &id, "AskUserQuestion", &asked));
+        player.append(&result(421 + 2 * n, &id, "The user answered.", &answered));
+    }
+    player.hook("Stop", at(500), json!({}));
+    let brief = player.json(&["brief"]);
+    let texts: Vec<&Value> =
+        brief["prompts"].as_array().unwrap().iter().map(|line| &line["text"]).collect();
+    let expected = ["name 5", "name 4", "name 3", "name 2", "name 1", "why does the test fail?"];
+    assert_eq!(texts, expected);
+}
+
 /// Regression: the agent of a fork got what was known at the last compaction of the other session.
 /// Its conversation contains that text already, and has gone on since.
 #[test]
