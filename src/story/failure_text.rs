@@ -64,13 +64,13 @@ fn is_error(line: &str) -> bool {
 }
 
 /// Returns whether a line says that something is missing that the check needs: a program, a module
-/// or a target.
+/// or a target. The line of make for a recipe that failed says nothing.
 fn says_missing(line: &str) -> bool {
-    const CONTAINS: [&str; 6] = [
-        ": *** ", ": command not found", ": not found", ": No module named ", "Missing script: ",
-        "No such file or directory",
-    ];
-    CONTAINS.iter().any(|part| line.contains(part))
+    const CONTAINS: [&str; 3] = [": command not found", ": No module named ", "Missing script: "];
+    const ENDS: [&str; 2] = [": not found", ": No such file or directory"];
+    (line.contains(": *** ") && line.ends_with("Stop."))
+        || CONTAINS.iter().any(|part| line.contains(part))
+        || ENDS.iter().any(|end| line.ends_with(end))
 }
 
 /// Returns whether a line begins with a place in a file: `src/a.go:12:3: undefined`.
@@ -107,6 +107,7 @@ mod tests {
                 Some("make: *** No rule to make target 'lint'. Stop."),
             ),
             ("sh: 1: ruff: not found\n", Some("sh: 1: ruff: not found")),
+            ("✓ says 404: not found (3 ms)\nmake: *** [Makefile:2: a] Error 1\n", None),
             ("ls: a: No such file or directory\nError: b\n", Some("Error: b")),
             ("12:30: all good\n214 passed", None),
             ("", None),
