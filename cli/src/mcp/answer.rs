@@ -264,6 +264,9 @@ pub(super) struct NamedEntity {
     pub(super) kind: String,
     /// Its id within its kind.
     pub(super) id: String,
+    /// Its new confidence, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) confidence: Option<f64>,
 }
 
 #[cfg(test)]

@@ -562,7 +562,9 @@ fn a_finding_is_corrected_by_its_id() {
     let evidence = json!({
         "kind": "evidence", "description": "33 lines", "hypothesis": "H1", "strength": 1.0,
     });
-    server.found("record_finding", &evidence);
+    let found = server.found("record_finding", &evidence);
+    let moved = json!([{ "kind": "hypothesis", "id": "H1", "confidence": 0.9 }]);
+    assert_eq!(found["also_changed"], moved, "{found}");
     let right =
         json!({ "kind": "evidence", "id": "E1", "description": "9 lines", "strength": 0.5 });
     server.found("record_finding", &right);

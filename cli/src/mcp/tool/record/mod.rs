@@ -91,11 +91,15 @@ pub(super) fn run_write<V: Verb<Report = EntityWriteReport>>(
 ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
     let report = request.run(verb)?;
     let id = report.id.unwrap_or_default();
-    let named = |changed: ChangedEntity| (changed.kind.name().to_owned(), changed.id);
-    let mut also: Vec<_> = report.changed.into_iter().map(named).collect();
-    also.retain(|(changed, changed_id)| changed != kind || *changed_id != id);
+    let named = |changed: ChangedEntity| {
+        let value = changed.value.as_ref();
+        let confidence = value.and_then(|value| value.field("confidence")?.as_f64());
+        NamedEntity { kind: changed.kind.name().to_owned(), id: changed.id, confidence }
+    };
+    let mut also: Vec<NamedEntity> = report.changed.into_iter().map(named).collect();
+    also.retain(|one| one.kind != kind || one.id != id);
     let also_omitted = also.len().saturating_sub(ALSO);
-    let also = also.into_iter().take(ALSO).map(|(kind, id)| NamedEntity { kind, id });
+    also.truncate(ALSO);
     let mut warnings = report.warnings;
     warnings.extend(request.take_warnings());
     let uri = if kind == "checkpoint" {
@@ -116,7 +120,7 @@ pub(super) fn run_write<V: Verb<Report = EntityWriteReport>>(
         operation: report.operation.map(|operation| operation.to_string()),
         revision: report.revision.map(|revision| revision.sequence),
         checkpoint: report.checkpoint.map(Into::into),
-        also_changed: also.collect(),
+        also_changed: also,
         also_omitted,
         warnings,
         uri: uri.clone(),
