@@ -94,7 +94,16 @@ impl Verb for VerificationAddArgs {
         let fact = new_fact(Kind::Verification, id, at, context.now, value)?;
         writing.refuse_taken_id(&fact, id)?;
         let done = writing.write_fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
-        Ok(EntityWriteReport::new("Added", done).about_fact(fact))
+        let mut report = EntityWriteReport::new("Added", done).about_fact(fact);
+        if self.status == VerificationStatus::Passed
+            && let Some(code) = self.exit_code.filter(|code| *code != 0)
+        {
+            report.warnings.push(format!(
+                "it is recorded as passed, but its command exited with {code}; if that is wrong, \
+                 record it again with the right status"
+            ));
+        }
+        Ok(report)
     }
 }
 

@@ -34,6 +34,20 @@ fn verifications_make_checkpoints() {
     assert_eq!(environment.forge(future).code, 2);
 }
 
+/// Regression: a check that passed with the exit code of a failure was recorded without a word.
+#[test]
+fn a_check_that_passed_although_its_command_failed_is_recorded_with_a_warning() {
+    let environment = project();
+    let warnings = |code: &str| {
+        let add = ["verification", "add", "x", "--status", "passed", "--exit-code", code, "--json"];
+        environment.forge(add).json()["warnings"].clone()
+    };
+    assert_eq!(warnings("0"), json!([]));
+    let warning = "it is recorded as passed, but its command exited with 101; if that is wrong, \
+                   record it again with the right status";
+    assert_eq!(warnings("101"), json!([warning]));
+}
+
 #[test]
 fn an_event_that_is_switched_off_makes_no_checkpoint() {
     let environment = project();
