@@ -50,22 +50,31 @@ pub fn shell_line<'a>(words: &[&'a str]) -> Option<&'a str> {
 /// 'LINE'`.
 #[must_use]
 pub fn line_of_shell(line: &str) -> Option<String> {
-    only_shell_line(&split(line)).map(str::to_owned)
+    let commands = split(line);
+    let [command] = commands.as_slice() else { return None };
+    inner_line(command).map(str::to_owned)
 }
 
-fn only_shell_line(commands: &[SimpleCommand]) -> Option<&str> {
-    let [command] = commands else { return None };
+fn inner_line(command: &SimpleCommand) -> Option<&str> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     shell_line(&words)
 }
 
-/// Returns the programs of a command line; of one that only calls a shell, the programs of the line
-/// that the shell gets.
+/// Returns the programs of a command line, in order. In place of a shell that gets a line, as in
+/// `bash -lc LINE`, it has the programs of that line.
 #[must_use]
 pub fn split_inner(line: &str) -> Vec<SimpleCommand> {
-    let commands = split(line);
-    let inner = only_shell_line(&commands).map(split);
-    inner.unwrap_or(commands)
+    let mut done = Vec::new();
+    for command in split(line) {
+        let mut inner = inner_line(&command).map(split).unwrap_or_default();
+        if let Some(last) = inner.last_mut() {
+            last.joint = command.joint;
+            done.append(&mut inner);
+        } else {
+            done.push(command);
+        }
+    }
+    done
 }
 
 /// The operator after a command.

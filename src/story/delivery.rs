@@ -220,6 +220,7 @@ mod tests {
             ("git commit -m \"$(cat <<'EOF'\nfix: the", printed, "Commit|fix: the cache|871e5dd"),
             (here, "", "Commit|fix: it's (the) cache"),
             ("bash -lc \"git add a && git commit -m 'fix: it'\"", "", "Commit|fix: it"),
+            ("cd /w && sh -c \"make; git commit -m 'fix: it'\" && ls", "", "Commit|fix: it"),
         ] {
             assert_eq!(ran(line, Some(0), output), [expected], "{line}");
         }

@@ -234,6 +234,7 @@ mod tests {
             ("git add /else/where.rs", &["/else/where.rs"]),
             ("git add -p a.rs", &[]),
             ("sh -c 'git add a.rs && git commit -m x'", &["sub/a.rs"]),
+            ("cd .. && sh -c 'git add a.rs; make' && git commit -m x", &["a.rs"]),
         ] {
             let expected = expected.iter().map(|path| (*path).to_owned()).collect();
             assert_eq!(added(line), Some(NamedFiles::At(expected)), "{line}");
