@@ -80,11 +80,12 @@ pub(super) fn measurement_item(known: &SourcedFact) -> Option<StoryItem> {
 pub(super) fn tool_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> StoryItem {
     let fact = &known.fact;
     let agent = fact.value.field("agent").and_then(Value::as_text).map(str::to_owned);
-    let answers = fact.value.field("answers").and_then(Value::as_map);
-    if let Some(answers) = answers.filter(|answers| !answers.is_empty()) {
-        let answer_texts: Vec<String> = answers.values().map(plain).collect();
-        let questions: Vec<&str> = answers.keys().map(String::as_str).collect();
-        let text = one_line(&answer_texts.join("; "), ITEM_CHARS);
+    let answers = fact.value.field("answers").and_then(Value::as_map).into_iter().flatten();
+    let answers = answers.map(|(question, answer)| (question.as_str(), plain(answer)));
+    let (questions, texts): (Vec<&str>, Vec<String>) =
+        answers.filter(|(_, answer)| !answer.trim().is_empty()).unzip();
+    if !texts.is_empty() {
+        let text = one_line(&texts.join("; "), ITEM_CHARS);
         let item = StoryItem::loud(fact.at, StoryKind::Answer, text);
         let detail = Some(one_line(&questions.join(" "), ITEM_CHARS));
         return item.detailed(detail).about(Kind::Tool, &fact.id).by(agent);

@@ -109,6 +109,26 @@ fn the_prompts_of_a_brief_have_the_questions_that_they_answer() {
     );
 }
 
+/// Regression: a question that a person left empty gave the answer `; A, B`.
+#[test]
+fn a_question_without_an_answer_is_not_among_the_answers() {
+    let answered = |id: &str, minute: i64, answers: &[(&str, &str)]| {
+        let answers = answers.iter().map(|(name, text)| ((*name).to_owned(), Value::from(*text)));
+        let value = Value::from([
+            ("tool", "AskUserQuestion".into()),
+            ("answers", Value::Map(answers.collect())),
+        ]);
+        Fact { value, ..fact(Kind::Tool, id, minute, &[]) }
+    };
+    let facts = vec![
+        prompt("p1", 0, "plan the change"),
+        answered("q1", 1, &[("Notes?", ""), ("Which one?", "A, B")]),
+        answered("q2", 2, &[("More?", " ")]),
+    ];
+    let lines = lines_of(facts);
+    assert_eq!(lines, ["Prompt: plan the change", "Answer: A, B | Which one?", "(1 tool use)"]);
+}
+
 #[test]
 fn a_turn_begins_with_a_prompt_and_ends_with_the_last_message() {
     let facts = vec![
