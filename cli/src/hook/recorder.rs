@@ -159,7 +159,7 @@ impl<'c> HookRecorder<'c> {
             return Ok(Some(session.clone()));
         }
         let new = NewSession {
-            name: name_from_prompt(self.event).unwrap_or_else(|| name_from_id(self.event, id)),
+            name: name_of_new_session(self.event, id),
             kind: SessionKind::Debug,
             agent: Some(self.event.agent.session_word().to_owned()),
             agent_session: Some(id.clone()),
@@ -355,7 +355,7 @@ pub fn spool_event(
     let new = NewSession {
         agent: Some(event.agent.session_word().to_owned()),
         agent_session: Some(id.clone()),
-        ..NewSession::named(name_from_id(event, id))
+        ..NewSession::named(name_of_new_session(event, id))
     };
     let mut aside = store.spooled_write(&act, new)?;
     for fact in facts {
@@ -413,11 +413,13 @@ fn session_name(prompt: &str) -> Option<String> {
     claim::check_id(&name).is_ok().then_some(name)
 }
 
-/// Returns the name of a session that began without a prompt: the beginning of the agent's id of
-/// it, or the agent's word if that is not a valid name.
-fn name_from_id(event: &HookEvent, id: &str) -> String {
+/// Returns the name of a session that begins with an event: from its prompt. Without a prompt it is
+/// the beginning of the agent's id of the session, or the agent's word if that is not a valid name.
+fn name_of_new_session(event: &HookEvent, id: &str) -> String {
     let short: String = id.chars().take(8).collect();
-    session_name(&short).unwrap_or_else(|| event.agent.word().to_owned())
+    name_from_prompt(event)
+        .or_else(|| session_name(&short))
+        .unwrap_or_else(|| event.agent.word().to_owned())
 }
 
 /// Adds the patches of a fact to the write as texts, so that an unchanged long patch is not stored

@@ -7,6 +7,7 @@ use crate::transcript::small;
 use forge_cli::compaction::CompactionPhase;
 use forge_store::model::{Kind, Timestamp};
 use serde_json::json;
+use std::path::PathBuf;
 
 fn at(second: i64) -> Timestamp {
     let begin = Timestamp::parse_rfc3339("2026-01-28T10:00:00Z").unwrap();
@@ -50,6 +51,34 @@ fn beside_a_frozen_process_a_hook_spools_and_the_agent_gets_its_brief() {
     assert!(log.iter().any(|line| line["error"].as_str().is_some_and(|it| it.contains("lock"))));
 }
 
+/// Damages the middle of the journal. Returns the path of the file and what was in it.
+fn damage_journal(player: &Player) -> (PathBuf, Vec<u8>) {
+    let journal = player.environment.path("project/.forge/journal/0000000000000000.log");
+    let whole = std::fs::read(&journal).unwrap();
+    let mut damaged = whole.clone();
+    let middle = whole.len() / 2;
+    for byte in &mut damaged[middle..middle + 8] {
+        *byte ^= 0x55;
+    }
+    std::fs::write(&journal, &damaged).unwrap();
+    (journal, whole)
+}
+
+/// Regression: a session whose first prompt was spooled was named by the beginning of its id.
+#[test]
+fn a_session_that_begins_on_a_damaged_store_is_named_by_its_first_prompt() {
+    let mut player = Player::of("cursor", "first");
+    let prompt = |text: &str| json!({"prompt": text, "generation_id": text});
+    player.hook("beforeSubmitPrompt", at(1), prompt("look at the log"));
+    player.hook("beforeSubmitPrompt", at(2), prompt("go on"));
+    let (journal, whole) = damage_journal(&player);
+    player.session = "second".to_owned();
+    player.hook("beforeSubmitPrompt", at(3), prompt("fix the parser"));
+    std::fs::write(&journal, &whole).unwrap();
+    player.hook("stop", at(4), json!({}));
+    assert_eq!(player.session().summary().unwrap().info.name, "fix the parser");
+}
+
 /// Events from before a repair are not lost.
 #[test]
 fn on_a_damaged_store_hook_events_are_spooled() {
@@ -60,14 +89,7 @@ fn on_a_damaged_store_hook_events_are_spooled() {
     };
     player.hook("PostToolUse", at(1), call("c1"));
     player.hook("PostToolUse", at(2), call("c2"));
-    let journal = player.environment.path("project/.forge/journal/0000000000000000.log");
-    let whole = std::fs::read(&journal).unwrap();
-    let mut damaged = whole.clone();
-    let middle = whole.len() / 2;
-    for byte in &mut damaged[middle..middle + 8] {
-        *byte ^= 0x55;
-    }
-    std::fs::write(&journal, &damaged).unwrap();
+    let (journal, whole) = damage_journal(&player);
     player.hook("PostToolUse", at(3), call("c3"));
     assert_eq!(player.hook("PreCompact", at(4), json!({"trigger": "auto"})), None);
     // Nothing of this event is spooled, so its hook fails.
