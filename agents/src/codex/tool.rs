@@ -78,8 +78,8 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
     let Some(CodexAnswers { answers }) = parse_object(answer) else { return Value::Null };
     let answers = answers.into_iter().map(|(name, chosen)| {
         let chosen: LenientList<LenientText<'_>> = field(Some(chosen), "answers");
-        let texts = chosen.0.iter().filter_map(|text| text.0.as_deref());
-        let text = long_text::join(texts);
+        let texts: Vec<&str> = chosen.0.iter().filter_map(|text| text.0.as_deref()).collect();
+        let text = texts.join(", ");
         let text = long_text::beginning(&text, long_text::INLINE_BYTES).to_owned();
         (questions.get(&name).cloned().unwrap_or(name), text.into())
     });

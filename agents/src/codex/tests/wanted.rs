@@ -76,7 +76,7 @@ fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
     let script = [
         meta(),
         call(1, "request_user_input", "r1", &asks),
-        output(2, "r1", &json!("{\"answers\":{\"q1\":{\"answers\":[\"the first\"]}}}")),
+        output(2, "r1", &json!("{\"answers\":{\"q1\":{\"answers\":[\"the first\",\"as now\"]}}}")),
         item(3, &patch),
         item(4, &refused),
         call(5, "spawn_agent", "s1", &json!({"message": "look"})),
@@ -101,7 +101,7 @@ fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
             expect("spawn_agent", "refused", Some("rejected by user")),
         ]
     );
-    let answers = Value::from([("Which one?", "the first".into())]);
+    let answers = Value::from([("Which one?", "the first, as now".into())]);
     assert_eq!(field(tools[0], "answers"), Some(&answers));
     assert_eq!(text(tools[1], "path").as_deref(), Some("src/a.rs"));
     assert_eq!((of_kind(&piece, Kind::Code).len(), of_kind(&piece, Kind::Agent).len()), (0, 0));
