@@ -199,13 +199,18 @@ impl ContextCompaction {
         Ok(texts.resolve(source.as_deref(), value.clone())?.as_text().map(str::to_owned))
     }
 
-    /// Whether the agent needs no further text about it. A copied compaction is that of another
-    /// session, whose agent got the text; it is in the copied conversation.
+    /// Whether it is the compaction of another session, from which this one was forked. The agent
+    /// of that session got the text, which is in the copied conversation.
+    #[must_use]
+    pub fn is_copied(&self) -> bool {
+        self.checkpoint.body.field("copied").is_some()
+    }
+
+    /// Whether the agent needs no further text about it.
     #[must_use]
     pub fn is_handed_over(&self) -> bool {
-        let is_copied = self.checkpoint.body.field("copied").is_some();
         let is_loss_known = self.is_loss_settled() || !self.has_remaining_context();
-        is_copied || (self.handed_at().is_some() && is_loss_known)
+        self.is_copied() || (self.handed_at().is_some() && is_loss_known)
     }
 
     fn cause(&self) -> &str {

@@ -183,7 +183,8 @@ fn read(
         session.check_digest(&session.head()?)?;
         let Some(agent_session) = summary.info.agent_session else { continue };
         let known = compaction::newest_compactions(&session, None)?.into_iter();
-        compactions.extend(known.map(|one| KnownCompaction {
+        let own = known.filter(|one| !one.is_copied());
+        compactions.extend(own.map(|one| KnownCompaction {
             session: agent_session.clone(),
             time: one.checkpoint.time,
         }));

@@ -153,6 +153,10 @@ fn the_agent_of_a_fork_does_not_get_the_brief_of_the_other_session() {
     assert_eq!(player.hook("UserPromptSubmit", at(531), json!({"prompt": "and?"})), None);
     assert_eq!(player.session().summary().unwrap().info.name, "use integers");
     assert_eq!(player.compactions().len(), 1);
+    // No hook announced the compaction to the fork.
+    let doctor = player.environment.command(["doctor", "--json"]).output().unwrap();
+    let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    assert_eq!(doctor["agents"][0]["compactions_missed"], 0, "{doctor}");
 }
 
 #[test]
