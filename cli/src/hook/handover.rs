@@ -265,7 +265,7 @@ pub fn greeting(
         }
         let Some(ended) = last.last_event else { continue };
         let session = recorder.store.session(&last.info.id.to_string())?;
-        let open = open_work(&session.state(&session.head()?)?.brief()?);
+        let open = open_work(&session.state(&session.head()?)?.brief_of_open_work()?);
         if !open.is_empty() {
             return Ok(Some(greeting_about(recorder, &last, ended, &open)));
         }
