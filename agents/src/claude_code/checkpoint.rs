@@ -135,11 +135,12 @@ impl PieceBuilder<'_> {
 impl PendingCompaction {
     pub(crate) fn draft(&self) -> CheckpointDraft {
         let number = |name| self.body.get(name).and_then(Value::as_i64);
-        let trigger = self.body.get("trigger").and_then(Value::as_text).unwrap_or("unknown cause");
-        let message = match number("pre_tokens") {
-            Some(tokens) => format!("context compacted ({trigger}, {tokens} tokens before)"),
-            None => format!("context compacted ({trigger})"),
-        };
+        let trigger = self.body.get("trigger").and_then(Value::as_text).map(str::to_owned);
+        let tokens = number("pre_tokens").map(|tokens| format!("{tokens} tokens before"));
+        let known: Vec<String> = [trigger, tokens].into_iter().flatten().collect();
+        let known =
+            if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+        let message = format!("context compacted{known}");
         CheckpointDraft {
             time: self.at,
             message,

@@ -258,6 +258,8 @@ fn a_plan_is_read_as_tasks_and_a_compaction_as_a_checkpoint() {
     assert_eq!(tasks.len(), 4);
     let [checkpoint] = piece.checkpoints.as_slice() else { panic!("{:?}", piece.checkpoints) };
     assert_eq!(checkpoint.tags, ["compaction"]);
+    // The hook of Codex knows the cause, so a rollout does not say that it is unknown.
+    assert_eq!(checkpoint.message, "context compacted");
     assert_eq!(checkpoint.time, Timestamp::parse_rfc3339("2026-05-01T10:01:30Z").unwrap());
     assert!(checkpoint.key.starts_with("compaction:"));
     let Value::Map(body) = &checkpoint.body else { panic!() };
