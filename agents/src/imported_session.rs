@@ -45,8 +45,10 @@ pub fn session_of_agent(
     store.session_for_agent(act, new)
 }
 
-/// Returns a title as a session's name: one line, of limited length.
-fn session_name(title: &str) -> String {
+/// Returns a title as a session's name: one line with single spaces, of limited length. It can be
+/// empty.
+#[must_use]
+pub fn session_name(title: &str) -> String {
     let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars()

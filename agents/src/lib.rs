@@ -42,7 +42,7 @@ mod verification;
 pub use codex::begun_codex_session;
 pub use file_format::{FileFormat, is_document};
 pub use gemini::begun_gemini_session;
-pub use imported_session::{agent_name, session_of_agent};
+pub use imported_session::{agent_name, session_name, session_of_agent};
 pub use locate::{codex_rollouts, codex_session_name, gemini_recordings};
 pub use long_text::{INLINE_BYTES, readable_json, resolve, resolve_each};
 pub use mirror::{MirrorKey, MirrorState, MirroredSession, TranscriptMirror};

@@ -17,6 +17,7 @@ use forge_agents::claude_code::{TranscriptDialect, transcript_elsewhere};
 use forge_agents::hook::{
     HookAgent, HookEvent, HookEventKind, SessionStartKind, prompt_fact, tool_facts,
 };
+use forge_agents::session_name;
 use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, SessionKind, Value, claim};
 use forge_store::store::{NewSession, Session, SessionWrite, Store, WriteContext, WriteReport};
 use std::cell::OnceCell;
@@ -34,8 +35,6 @@ const THROTTLE_MICROS: i64 = 60_000_000;
 const PROMPTS: usize = 16;
 /// The number of newest `code` facts that are searched for the last captured state.
 const EDITS: usize = 64;
-/// The maximum number of characters of a session's name that is made from a prompt.
-const NAME_CHARACTERS: usize = 60;
 
 /// The work of a hook on a store.
 pub struct HookRecorder<'c> {
@@ -396,20 +395,16 @@ pub const fn begins_conversation(event: &HookEvent) -> bool {
     )
 }
 
-/// Returns the name of a session that begins with the prompt of an event, if it has one.
+/// Returns the name of a session that begins with the prompt of an event: the first line of the
+/// prompt that is not blank. `None` without a prompt, or if the line is not a valid name.
 fn name_from_prompt(event: &HookEvent) -> Option<String> {
-    match &event.kind {
-        HookEventKind::Prompt { text: Some(text) } => session_name(text),
-        _ => None,
-    }
+    let HookEventKind::Prompt { text: Some(text) } = &event.kind else { return None };
+    valid_name(text.lines().find(|line| !line.trim().is_empty())?)
 }
 
-/// Returns the first non-blank line of a prompt as the name of a session; `None` if the line is not
-/// a valid name.
-fn session_name(prompt: &str) -> Option<String> {
-    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let plain = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME_CHARACTERS);
-    let name = plain.collect::<String>().trim_end_matches([' ', ':', ',']).to_owned();
+/// Returns a text as the name of a session; `None` if it is not a valid name.
+fn valid_name(text: &str) -> Option<String> {
+    let name = session_name(text);
     claim::check_id(&name).is_ok().then_some(name)
 }
 
@@ -418,7 +413,7 @@ fn session_name(prompt: &str) -> Option<String> {
 fn name_of_new_session(event: &HookEvent, id: &str) -> String {
     let short: String = id.chars().take(8).collect();
     name_from_prompt(event)
-        .or_else(|| session_name(&short))
+        .or_else(|| valid_name(&short))
         .unwrap_or_else(|| event.agent.word().to_owned())
 }
 

@@ -68,12 +68,12 @@ fn damage_journal(player: &Player) -> (PathBuf, Vec<u8>) {
 #[test]
 fn a_session_that_begins_on_a_damaged_store_is_named_by_its_first_prompt() {
     let mut player = Player::of("cursor", "first");
-    let prompt = |text: &str| json!({"prompt": text, "generation_id": text});
+    let prompt = |text: &str| json!({"prompt": text, "generation_id": text.len().to_string()});
     player.hook("beforeSubmitPrompt", at(1), prompt("look at the log"));
     player.hook("beforeSubmitPrompt", at(2), prompt("go on"));
     let (journal, whole) = damage_journal(&player);
     player.session = "second".to_owned();
-    player.hook("beforeSubmitPrompt", at(3), prompt("fix the parser"));
+    player.hook("beforeSubmitPrompt", at(3), prompt("\nfix  the parser:\nnow"));
     std::fs::write(&journal, &whole).unwrap();
     player.hook("stop", at(4), json!({}));
     assert_eq!(player.session().summary().unwrap().info.name, "fix the parser");
