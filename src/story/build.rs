@@ -228,8 +228,11 @@ impl<'f> StoryBuilder<'f> {
         let fact = &known.fact;
         let Ok(code) = CodeState::from_value(&fact.value) else { return };
         let Some(path) = edited_path(&code) else {
-            let commit = code.commit.as_ref().map_or("", FactText::preview);
-            let text = one_line(&format!("code captured on {commit}"), ITEM_CHARS);
+            let text = match code.commit.as_ref().map(FactText::preview) {
+                Some(commit) => format!("code captured on {commit}"),
+                None => "code captured, no commit yet".to_owned(),
+            };
+            let text = one_line(&text, ITEM_CHARS);
             let item = StoryItem::quiet(fact.at, StoryKind::Code, FoldKey::Code, text);
             return self.push(item.about(Kind::Code, &fact.id));
         };

@@ -109,6 +109,14 @@ fn the_prompts_of_a_brief_have_the_questions_that_they_answer() {
     );
 }
 
+/// Regression: the line ended with `code captured on`.
+#[test]
+fn a_state_of_the_code_without_a_commit_says_so() {
+    let story = story_of(&session(vec![fact(Kind::Code, "c1", 0, &[("branch", "main")])]));
+    let texts: Vec<&str> = story.items().map(|item| item.text.as_str()).collect();
+    assert_eq!(texts, ["code captured, no commit yet"]);
+}
+
 /// Regression: a question that a person left empty gave the answer `; A, B`.
 #[test]
 fn a_question_without_an_answer_is_not_among_the_answers() {
