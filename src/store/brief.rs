@@ -280,8 +280,7 @@ fn next_steps(
     if let Some(gap) = brief.gaps.first().filter(|gap| gap.word != Some("critical")) {
         steps.push(format!("fill the gap {}", gap.id));
     }
-    let begun = brief.tasks.iter().find(|task| task.reason.as_deref() == Some("in_progress"));
-    if let Some(task) = begun.or(brief.tasks.first()) {
+    if let Some(task) = brief.tasks.first() {
         steps.push(format!("continue the task: {}", task.text));
     }
     if steps.is_empty() {
@@ -394,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tasks_of_a_sub_agent_are_not_those_of_the_session() {
+    fn a_task_that_was_begun_is_first_and_a_task_of_a_sub_agent_is_left_out() {
         let task = |id: &str, fields: [(&str, Value); 2]| Fact {
             kind: Kind::Task,
             value: Value::from(fields),
@@ -407,15 +406,16 @@ mod tests {
             .write(&act)
             .fact(task("1", [("subject", "fix it".into()), ("status", "pending".into())]))
             .fact(task("2", [("subject", "look".into()), ("agent", "a1".into())]))
+            .fact(task("3", [("subject", "test it".into()), ("status", "in_progress".into())]))
             .fact(check("v1", "failed", 1))
             .commit()
             .unwrap();
         let state = session.state(&session.head().unwrap()).unwrap();
         let brief = state.brief().unwrap();
         let tasks: Vec<&str> = brief.tasks.iter().map(|line| line.text.as_str()).collect();
-        assert_eq!(tasks, ["fix it"]);
+        assert_eq!(tasks, ["test it", "fix it"]);
         let open = state.brief_of_open_work().unwrap();
-        assert_eq!((open.tasks.len(), open.failing.len()), (1, 1));
+        assert_eq!((open.tasks.len(), open.failing.len()), (2, 1));
     }
 
     #[test]

@@ -136,8 +136,8 @@ fn outcome<O: FieldValue>(value: &Value) -> Option<O> {
     value.field("outcome").and_then(O::read)
 }
 
-/// Returns the open tasks, in the order of the facts. Those on a sub-agent's own list are left out:
-/// no other agent continues them.
+/// Returns the open tasks in the order of the facts, those that were begun first. Those on a
+/// sub-agent's own list are left out: no other agent continues them.
 pub(super) fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines = Vec::new();
     for known in facts.iter().filter(|known| known.fact.kind == Kind::Task) {
@@ -149,5 +149,6 @@ pub(super) fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
             lines.push(BriefLine { reason, ..line });
         }
     }
+    lines.sort_by_key(|line| line.reason.as_deref() != Some("in_progress"));
     lines
 }
