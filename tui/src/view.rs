@@ -237,7 +237,10 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     // The branch is left out rather than the name.
     let room = usize::from(left.width).checked_sub(branch.width()).filter(|room| *room >= 8);
     let named = match title {
-        Some(title) if area.width >= 100 => format!("{}  {title}", session.name),
+        // A session is often named by its first prompt.
+        Some(title) if area.width >= 100 && *title != session.name => {
+            format!("{}  {title}", session.name)
+        }
         Some(title) if area.width >= 60 => title.clone(),
         _ => session.name.clone(),
     };

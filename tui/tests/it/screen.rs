@@ -2,6 +2,7 @@
 
 use crate::hand::{Hand, at};
 use forge_store::model::claim::Note;
+use forge_store::model::{Fact, FactOrigin, Kind, Value};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{KnownRemote, MemoryDepot, Remote, RemoteKeyFile};
 use forge_store::store::{NewCheckpoint, NewSession, Options, Store, WriteContext};
@@ -53,6 +54,28 @@ fn the_difference_to_the_mark_follows_the_selection() {
     let mut hand = Hand::on_example(50, 14);
     hand.press("K d");
     assert!(hand.screen().contains("from #"), "{}", hand.screen());
+}
+
+/// Regression: the name of a session that was named by its first prompt was in the line twice.
+#[test]
+fn a_title_that_is_the_name_of_the_session_is_shown_once() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("session new", at("2025-03-11T10:00:00Z"));
+    let name = "why does the cache lose entries";
+    let session = store.create_session(&act, NewSession::named(name)).unwrap();
+    let prompt = Fact {
+        kind: Kind::Prompt,
+        id: "p1".to_owned(),
+        at: act.now,
+        origin: FactOrigin::Recorded,
+        place: 0,
+        recorded_at: act.now,
+        value: Value::from([("text", name.into())]),
+    };
+    session.write(&act).fact(prompt).commit().unwrap();
+    let screen = Hand::on(store, 120, 20).screen();
+    let head = screen.lines().find(|line| line.starts_with(" forge")).unwrap();
+    assert_eq!(head.matches(name).count(), 1, "{screen}");
 }
 
 #[test]
