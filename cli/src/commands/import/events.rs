@@ -79,7 +79,12 @@ impl Verb for EventsImportArgs {
             (EventInput::File(Arc::new(file)), bytes, source, part(self.file.file_stem()))
         };
         let name = workspace::session_name_of(&name, UNNAMED);
-        let stream = StreamImportRequest { source: &source, name, session: context.session() };
+        // An agent's own id of its session names that session, as for other commands.
+        let of_agent = context.session().map(|id| store.agent_session(id)).transpose()?.flatten();
+        let of_agent = of_agent.map(|session| session.summary()).transpose()?;
+        let session = of_agent.as_ref().map(|found| found.info.name.as_str());
+        let session = session.or_else(|| context.session());
+        let stream = StreamImportRequest { source: &source, name, session };
         let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
         let done = store
             .import_events(&opened.write_context, stream, &mut || Ok(input.open()), &|bytes| {

@@ -128,6 +128,20 @@ fn a_new_session_gets_a_line_about_open_work_and_can_join_it() {
     assert!(log.iter().all(|line| line["outcome"] != "failed"), "{log:?}");
 }
 
+/// Regression: the events went to a new session that had the agent's id as its name.
+#[test]
+fn events_are_imported_into_the_session_of_an_agent_that_is_named_by_its_id() {
+    let mut player = Player::new("cc-1");
+    player.append(&small().concat());
+    player.hook("Stop", now(), json!({}));
+    let put = json!({"kind": "hypothesis", "id": "H1", "value": {"description": "one"}});
+    let event = json!({"at": now().to_string(), "put": put});
+    player.environment.write("project/idea.jsonl", &format!("{event}\n"));
+    player.environment.forge(["--session", "cc-1", "import", "events", "idea.jsonl"]).success();
+    assert_eq!(claims(&player, "why does the test fail?"), 1);
+    assert_eq!(player.store().sessions().unwrap().len(), 1);
+}
+
 /// Regression: a short session that left nothing open hid the session before it.
 #[test]
 fn a_new_session_gets_a_line_about_the_last_session_that_left_something_open() {
