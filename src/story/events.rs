@@ -22,11 +22,12 @@ pub(super) enum StoryEvent<'f> {
 
 impl StoryEvent<'_> {
     /// Returns the rank of the event among events of the same time: a prompt is first, a
-    /// message last.
-    const fn rank(&self) -> u8 {
-        match self {
+    /// message last. Prompts are in the order of their source: those that were typed while the
+    /// agent worked can have equal times.
+    const fn rank(&self) -> (u8, u64) {
+        let rank = match self {
             Self::Fact(known) => match known.fact.kind {
-                Kind::Prompt => 0,
+                Kind::Prompt => return (0, known.fact.place),
                 Kind::Agent => 1,
                 Kind::Message => 6,
                 _ => 3,
@@ -34,7 +35,8 @@ impl StoryEvent<'_> {
             Self::BranchCreated(_) => 2,
             Self::Record(LogItem::Checkpoint(_)) => 5,
             Self::Record(_) | Self::BranchSettled(_) => 4,
-        }
+        };
+        (rank, 0)
     }
 }
 

@@ -109,6 +109,19 @@ fn the_prompts_of_a_brief_have_the_questions_that_they_answer() {
     );
 }
 
+/// Regression: they were in the order of their ids.
+#[test]
+fn prompts_with_the_same_time_are_in_the_order_of_their_source() {
+    let placed = |id: &str, place, text: &str| Fact { place, ..prompt(id, 0, text) };
+    let facts = vec![
+        placed("z", 1, "first use the cache"),
+        placed("y", 2, "then the journal"),
+        placed("x", 3, "and test"),
+    ];
+    let expected = ["Prompt: first use the cache", "Prompt: then the journal", "Prompt: and test"];
+    assert_eq!(lines_of(facts), expected);
+}
+
 /// Regression: the line ended with `code captured on`.
 #[test]
 fn a_state_of_the_code_without_a_commit_says_so() {
