@@ -404,7 +404,8 @@ impl<'a> SessionWrite<'a> {
         error: Error,
     ) -> Result<WriteReport> {
         let follower = &self.store.engine.follower;
-        if follower.spool.is_none() {
+        // In the folder of a store that was replaced, the spool is that of the other store.
+        if follower.spool.is_none() || !self.store.is_in_place() {
             return Err(error);
         }
         let (refs, _) = follower.refs().unwrap_or_else(|_| (follower.known_refs(), 0));

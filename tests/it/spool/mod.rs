@@ -321,6 +321,20 @@ fn completions_of_a_checkpoint_in_the_spool_are_merged_in_any_order() {
     assert!(files(&folder.path).is_empty());
 }
 
+/// Regression: a process whose store was replaced put its writes into the spool of the other store.
+#[test]
+fn a_write_is_not_spooled_in_a_store_that_took_the_place_of_its_own() {
+    let [folder, other] = [folder(), folder()];
+    let session = open(&folder.path, WAIT).session("s").unwrap();
+    save(&session, "one").unwrap();
+    fs::rename(&folder.path, folder.path.with_extension("old")).unwrap();
+    fs::rename(&other.path, &folder.path).unwrap();
+    assert_eq!(save(&session, "two").unwrap_err().kind(), ErrorKind::Corrupt);
+    assert!(files(&folder.path).is_empty());
+    let wanted = [BTreeSet::new(), BTreeSet::new(), names(["before"])];
+    assert_eq!(held(&reader(&folder.path)), wanted);
+}
+
 #[test]
 fn with_a_damaged_journal_hooks_spool_and_a_repair_drains() {
     let folder = folder();
