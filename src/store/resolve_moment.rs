@@ -439,7 +439,7 @@ impl Session {
                 Ok(entry.value.field("status").and_then(Value::as_text) == Some(status))
             };
             if had(&change.new)? && !had(&change.old)? {
-                return self.of_revision(view, change.at, branch);
+                return self.of_revision(view, change.at, change.at.branch);
             }
         }
         Err(Error::not_found(

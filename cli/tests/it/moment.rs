@@ -218,6 +218,9 @@ fn a_moment_can_be_named_by_revision_time_branch_and_tag() {
     let id = list["checkpoints"][0]["id"].as_str().unwrap();
     assert_eq!(revision(&id[..12]), main(6));
     assert_eq!(revision(id), main(6));
+    // Regression: such a moment named the current branch, and the number of its revision did not.
+    environment.forge(["branch", "switch", "alt"]).success();
+    assert_eq!(revision("when H1 was active"), main(1));
 }
 
 #[test]
