@@ -42,7 +42,7 @@ pub(crate) const fn status_words(status: Option<HypothesisStatus>) -> (&'static 
     match status {
         Some(HypothesisStatus::Confirmed) => ("confirmed", "good"),
         Some(HypothesisStatus::Rejected) => ("rejected", "bad"),
-        Some(HypothesisStatus::Archived) => ("set aside", "soft"),
+        Some(HypothesisStatus::Archived) => ("archived", "soft"),
         Some(HypothesisStatus::UnderTest) => ("under test", "warn"),
         Some(HypothesisStatus::Active) => ("active", "warn"),
         None => ("only on another branch", "soft"),
