@@ -169,9 +169,15 @@ fn requested(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect
             let words = text.split([',', ' ']).filter(|word| !word.is_empty());
             send(app, WriteRequest::Tag { sequence, words: words.map(str::to_owned).collect() })
         }
-        InputPurpose::Export if share::is_report(text) => share::report(app, Some(text.to_owned())),
         InputPurpose::Export => {
-            let path = text.to_owned();
+            // As in a shell.
+            let path = match (text.strip_prefix("~/"), std::env::home_dir()) {
+                (Some(rest), Some(home)) => home.join(rest).display().to_string(),
+                _ => text.to_owned(),
+            };
+            if share::is_report(&path) {
+                return share::report(app, Some(path));
+            }
             let text = crate::view::text(app);
             vec![app.ask(WorkerRequest::Export { path, text })]
         }

@@ -110,6 +110,10 @@ fn a_report_is_requested_and_its_result_shown() {
     hand.act(BrowserAction::Reported { request_number, said: Err("no folder 'no'".to_owned()) });
     let screen = hand.screen();
     assert!(screen.contains(": no/out.md▏   no folder 'no'"), "{screen}");
+    // Regression: a path below `~/` was taken for one below a folder with this name.
+    hand.press("<esc> S <c-u>").type_in("~/out.html").press("<enter>");
+    let path = std::env::home_dir().unwrap().join("out.html");
+    assert_eq!(hand.reports.last().unwrap().1.as_deref(), path.to_str());
 }
 
 #[test]
