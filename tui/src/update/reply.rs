@@ -168,6 +168,8 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
     let first = app.stage != AppStage::Browsing || app.session.id != overview.id;
     let empty = overview.last.is_none();
     let unmoved = app.session.position == overview.position;
+    // Then rows on all loaded pages may have been removed too.
+    let was_pruned = overview.checkpoints < app.session.checkpoints;
     app.session = overview;
     if empty {
         app.stage = AppStage::Empty;
@@ -196,7 +198,7 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
     // If the newest rows are not loaded, a write can only have changed tags on the screen, or
     // removed rows. Then the rows are only read again on request.
     if app.timeline.is_story() || app.timeline.loading {
-    } else if unmoved {
+    } else if unmoved || was_pruned {
         effects.extend(navigation::reload(app));
     } else if app.timeline.at_newest {
         effects.extend(navigation::load(app, PageAnchor::Newest));

@@ -137,6 +137,28 @@ fn the_list_of_revisions_leaves_out_what_was_pruned_meanwhile() {
     assert_eq!(targets(hand.press("r")), left);
 }
 
+/// Regression: rows that a pruning had removed stayed in the list until `r` if they were not among
+/// the newest ones.
+#[test]
+fn the_list_of_revisions_leaves_out_what_was_pruned_far_from_its_end() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("checkpoint create", at("2025-03-11T10:00:00Z"));
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    for number in 0..300 {
+        let checkpoint = NewCheckpoint::manual(format!("C{number}"));
+        session.write(&act).checkpoint(checkpoint).commit().unwrap();
+    }
+    note(&store, "s", "N1", "2025-03-11T10:00:00Z");
+    let mut hand = Hand::on(store, 120, 40);
+    hand.press("v <pgup> <pgup> <pgup> <pgup> <pgup>");
+    let is_listed = |hand: &Hand| hand.app.timeline.rows.iter().any(|row| row.title == "C99");
+    assert!(is_listed(&hand));
+    let policy = RetentionPolicy { last: 200, manual: false, ..RetentionPolicy::none() };
+    session.prune(&act, &policy).unwrap();
+    hand.act(BrowserAction::Tick(at("2025-03-11T10:01:00Z")));
+    assert!(!is_listed(&hand));
+}
+
 /// Regression: the list of revisions and the activity had a compaction that did not follow.
 #[test]
 fn a_compaction_that_did_not_follow_has_not_the_sign_of_one() {
