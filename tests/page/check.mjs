@@ -121,6 +121,9 @@ for (const name of pages) {
     [...document.querySelectorAll('a[href^="#"]')].map((link) => link.getAttribute("href")).filter((href) => !document.getElementById(decodeURIComponent(href.slice(1)))),
   );
   expect(dead.length === 0, `${name}: links that lead nowhere: ${dead.slice(0, 5)}`);
+  await page.emulateMedia({ media: "print" });
+  const unprinted = await page.evaluate(() => [...document.querySelectorAll(".line > div > details > summary")].filter((line) => !line.getClientRects().length).length);
+  expect(unprinted === 0, `${name}: ${unprinted} lines of the story are not printed`);
   await page.close();
 }
 
