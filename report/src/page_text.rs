@@ -1,6 +1,6 @@
 //! Texts of the store as a page may show them.
 
-use forge_store::model::text::{NewlineMode, one_line, sanitise, with_ellipsis};
+use forge_store::model::text::{NewlineMode, one_line, sanitise, trim_cut_start, with_ellipsis};
 use forge_store::redact::{Redactor, TextForm};
 use maud::{Escaper, Markup, Render, html};
 use std::fmt::Write;
@@ -38,6 +38,29 @@ impl PageText {
             Some((end, _)) => Self(with_ellipsis(&self.0[..end])),
             None => self.clone(),
         }
+    }
+
+    /// Returns the text with its line breaks. If it has more than this many characters, only its
+    /// beginning and its end are kept, with `…` between them.
+    #[must_use]
+    pub fn ends(&self, chars: usize) -> Self {
+        let (count, half) = (self.0.chars().count(), chars / 2);
+        if count <= chars {
+            return self.clone();
+        }
+        let place = |nth| self.0.char_indices().nth(nth).map_or(self.0.len(), |(place, _)| place);
+        let (head, tail) = (&self.0[..place(half)], &self.0[place(count - half)..]);
+        Self(format!("{}\n{}", with_ellipsis(head), trim_cut_start(tail)))
+    }
+
+    /// Returns this text, and the other one below it.
+    #[must_use]
+    pub fn above(mut self, below: &Self) -> Self {
+        if !self.0.is_empty() && !self.0.ends_with('\n') && !below.0.is_empty() {
+            self.0.push('\n');
+        }
+        self.0.push_str(&below.0);
+        self
     }
 
     /// Returns the text as HTML. What is between two back quotes becomes code.
@@ -117,5 +140,19 @@ mod tests {
         assert_eq!(text("one two three").short(9).as_str(), "one two…");
         assert_eq!(text("one\ntwo").beginning(4).as_str(), "one…");
         assert_eq!(text("one\ntwo").beginning(7).as_str(), "one\ntwo");
+        assert_eq!(text("one\ntwo\nthree\nfour").ends(8).as_str(), "one…\nfour");
+        assert_eq!(text("one\ntwo").ends(7).as_str(), "one\ntwo");
+    }
+
+    #[test]
+    fn a_text_begins_on_a_line_of_its_own_below_another() {
+        for (above, below, both) in [
+            ("one", "two", "one\ntwo"),
+            ("one\n", "two", "one\ntwo"),
+            ("one", "", "one"),
+            ("", "two", "two"),
+        ] {
+            assert_eq!(text(above).above(&text(below)).as_str(), both);
+        }
     }
 }

@@ -190,13 +190,14 @@ fn a_check_that_failed_opens_to_the_output_of_its_command() {
         let put = json!({"kind": kind, "id": id, "value": value});
         json!({"at": "2026-01-01T10:00:00Z", "put": put}).to_string()
     };
-    let call = json!({"command": "make test", "exit_code": 2, "stdout_preview": "line 7: broken"});
+    let call =
+        json!({"command": "make test", "stdout_preview": "line 7", "stderr_preview": "broken"});
     let check = json!({"name": "make test", "status": "failed"});
     let events = [put("command", "t1", call), put("verification", "t1/2", check)];
     environment.write("project/run.jsonl", &events.join("\n"));
     environment.forge(["import", "events", "run.jsonl"]).success();
     let page = environment.forge(["report", "run", "-o", "-"]).success();
-    assert!(page.contains("<pre>line 7: broken</pre>"), "{page}");
+    assert!(page.contains("<pre>line 7\nbroken</pre>"), "{page}");
     let page = environment.forge(["report", "run", "--share", "-o", "-"]).success();
     assert!(!page.contains("line 7"), "{page}");
 }

@@ -149,10 +149,12 @@ impl Page<'_> {
         if let Some(work) = line.agent_work.as_ref().filter(|_| self.detail.agent_work) {
             return Some(self.agent_work(work));
         }
-        let whole = line.whole.as_ref()?.beginning(self.detail.message_chars);
+        let (whole, chars) = (line.whole.as_ref()?, self.detail.message_chars);
         match line.kind {
-            StoryKind::Message => Some(html! { div class="quote" { (message_html(&whole)) } }),
-            StoryKind::Check if self.detail.outputs => Some(html! { pre { (whole) } }),
+            StoryKind::Message => {
+                Some(html! { div class="quote" { (message_html(&whole.beginning(chars))) } })
+            }
+            StoryKind::Check if self.detail.outputs => Some(html! { pre { (whole.ends(chars)) } }),
             _ => None,
         }
     }

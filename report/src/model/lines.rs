@@ -233,10 +233,12 @@ impl<'a> LineWriter<'a> {
         let id = check.fact.id.as_str();
         let call = id.split_once('/').map_or(id, |(call, _)| call);
         let own = self.texts.full_text(check, "output")?;
-        match self.texts.fact(Kind::Command, call) {
-            Some(command) if own.is_none() => self.texts.full_text(command, "stdout_preview"),
-            _ => Ok(own),
-        }
+        let Some(command) = self.texts.fact(Kind::Command, call).filter(|_| own.is_none()) else {
+            return Ok(own);
+        };
+        let output = self.texts.full_text(command, "stdout_preview")?.unwrap_or_default();
+        let errors = self.texts.full_text(command, "stderr_preview")?.unwrap_or_default();
+        Ok(Some(output.above(&errors)))
     }
 
     /// Returns the beginning of the output of a command.
@@ -246,6 +248,8 @@ impl<'a> LineWriter<'a> {
         }
         let key = entity_of(item)?;
         let known = self.texts.fact(key.kind, &key.id)?;
-        Some(self.texts.preview(known, "stdout_preview")?.short(OUTPUT_CHARS))
+        let preview = |field| self.texts.preview(known, field);
+        let text = preview("stdout_preview").or_else(|| preview("stderr_preview"))?;
+        Some(text.short(OUTPUT_CHARS))
     }
 }
