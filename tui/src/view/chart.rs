@@ -146,7 +146,8 @@ fn cell(axis: &TimeRuler, point: &ConfidencePoint, plot: Rect) -> Rect {
     Rect { x: plot.x + x, y, width: 1, height: 1 }
 }
 
-/// Writes the id of a hypothesis where it was stated, before its line if there is room.
+/// Writes the id of a hypothesis where it was stated, before its line if there is room. It is left
+/// out if it would touch another id.
 fn name(
     app: &App,
     axis: &TimeRuler,
@@ -162,6 +163,13 @@ fn name(
     let wide = u16::try_from(series.id.width()).unwrap_or(0);
     let x = first.x.saturating_sub(wide).max(plot.x);
     let place = Rect { x, width: wide.min(plot.right() - x), ..first };
+    let is_id = |x: u16| {
+        let cell = buffer.cell((x, place.y));
+        cell.is_some_and(|cell| cell.symbol().starts_with(char::is_alphanumeric))
+    };
+    if (x.saturating_sub(1)..=place.right()).any(is_id) {
+        return;
+    }
     put(buffer, place, &series.id, app.theme.style(TextTone::of_hypothesis(&series.id)));
 }
 

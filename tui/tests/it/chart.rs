@@ -72,6 +72,25 @@ fn the_charts_say_how_many_hypotheses_there_are_in_all() {
     assert!(hand.press("c").screen().contains("52 of 60 hypotheses"), "{}", hand.screen());
 }
 
+/// Regression: the ids of hypotheses that were stated shortly after one another were written over
+/// one another.
+#[test]
+fn an_id_in_the_charts_does_not_touch_another_one() {
+    let store = Store::in_memory().unwrap();
+    let act =
+        |minute: u32| WriteContext::asked("test", at(&format!("2025-03-11T12:{minute:02}:00Z")));
+    let session = store.create_session(&act(0), NewSession::named("often")).unwrap();
+    for minute in 0..50 {
+        let value = Value::from([("description", "skew".into()), ("confidence", 0.25.into())]);
+        let change = ClaimChange::add(Key::new(Kind::Hypothesis, format!("H{minute}")), value);
+        session.write(&act(minute)).change(change).commit().unwrap();
+    }
+    let mut hand = Hand::on(store, 120, 36);
+    let screen = hand.press("c").screen();
+    let chart = screen.split(" you ").next().unwrap();
+    assert!(chart.contains("H0") && !chart.contains("H0H") && !chart.contains("HH"), "{screen}");
+}
+
 /// Returns the line with the times below the axis.
 fn below_axis(screen: &str) -> &str {
     screen.lines().skip_while(|line| !line.starts_with("│ edit")).nth(1).unwrap()
