@@ -17,11 +17,11 @@ use crate::answer::{
     ActivityStrip, SessionOverview, SessionRow, TextSheet, WorkerAnswer, WorkerFailure, WorkerReply,
 };
 use crate::app::DisplayZone;
-use crate::effect::{MomentTarget, PageAnchor, PaneSlot, SheetOf, WorkerRequest};
+use crate::effect::{MomentTarget, PageAnchor, PaneSlot, SheetOf, WorkerRequest, WriteRequest};
 use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::error::{Error, ErrorKind, Result};
 use forge_store::model::text::count_text;
-use forge_store::model::{AutoTrigger, SessionKind};
+use forge_store::model::{AutoTrigger, OperationId, SessionKind};
 use forge_store::store::remote::KnownRemote;
 use forge_store::store::{
     CheckpointTriggers, HistoryPosition, PageDirection, PageKinds, ResolvedMoment, Session, Store,
@@ -44,13 +44,15 @@ pub struct StoreWorker {
     /// The events that make a checkpoint.
     triggers: CheckpointTriggers,
     remotes: Vec<KnownRemote>,
+    /// The operation that the person was last asked about: whether to undo or redo it.
+    planned: Option<OperationId>,
 }
 
 impl StoreWorker {
     #[must_use]
     pub const fn new(store: Store, zone: DisplayZone) -> Self {
         let triggers = CheckpointTriggers { on: None, significant: false };
-        Self { store, session: None, zone, triggers, remotes: Vec::new() }
+        Self { store, session: None, zone, triggers, remotes: Vec::new(), planned: None }
     }
 
     /// Makes automatic checkpoints of these events only.
@@ -143,8 +145,10 @@ impl StoreWorker {
             WorkerRequest::UndoPlan { redo } => {
                 let session = self.session()?;
                 let next = session.next_to_undo(redo)?;
+                let planned = next.as_ref().map(|next| next.id);
                 let plan = |next| Box::new(change::plan(session, &next, redo, self.zone));
                 let sheet = next.map(plan);
+                self.planned = planned;
                 Ok(WorkerAnswer::UndoPlan { redo, sheet })
             }
             WorkerRequest::Story { session, revisions } => {
@@ -175,7 +179,16 @@ impl StoreWorker {
             WorkerRequest::Sessions => self.sessions(),
             WorkerRequest::Watch => Ok(WorkerAnswer::Watched(self.store.position()?)),
             WorkerRequest::Change { change, now } => {
-                change::run(self.session()?, &change, now, &self.triggers, self.zone)
+                let planned = self.planned.take();
+                let session = self.session()?;
+                if let (Some(planned), WriteRequest::Undo | WriteRequest::Redo) = (planned, &change)
+                    && let Some(next) = session.next_to_undo(change == WriteRequest::Redo)?
+                    && next.id != planned
+                {
+                    let problem = format!("the last operation is '{}' by now", next.verb);
+                    return Err(Error::Conflict(problem));
+                }
+                change::run(session, &change, now, &self.triggers, self.zone)
             }
             WorkerRequest::Export { path, text } => export(&path, &text),
         }

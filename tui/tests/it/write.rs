@@ -1,6 +1,7 @@
 //! Writes to the store from the browser.
 
 use crate::hand::Hand;
+use crate::level::note;
 use forge_store::model::{Key, Kind, Value};
 use forge_store::store::Store;
 
@@ -127,6 +128,22 @@ fn a_restore_is_previewed_then_done_and_undone() {
     assert_eq!(hand.app.session.count, count + 1, "{:?}", hand.app.status);
     hand.press("u y");
     assert_eq!(hand.app.session.claims, before, "{:?}", hand.app.status);
+}
+
+/// Regression: the answer to the question about one operation undid a later one.
+#[test]
+fn an_undo_takes_back_only_the_operation_that_it_named() {
+    let (store, mut hand) = on_example(100, 30);
+    hand.press("a").type_in("a checkpoint").press("<enter> u");
+    assert!(hand.screen().contains("undo takes back: checkpoint create"), "{}", hand.screen());
+    note(&store, "example", "N8", "2025-03-11T13:00:00Z");
+    hand.press("y");
+    let status = &hand.app.status.as_ref().unwrap().text;
+    let wanted = "the last operation is 'note add' by now: look at what changed, then try again";
+    assert_eq!(status, wanted);
+    assert!(claim(&store, Kind::Note, "N8").is_some());
+    hand.press("u y");
+    assert!(claim(&store, Kind::Note, "N8").is_none());
 }
 
 #[test]
