@@ -19,7 +19,13 @@ pub(super) fn apply_reply(app: &mut App, reply: WorkerReply) -> Vec<AppEffect> {
             app.unsent.remove(&reply.request_number);
             apply_answer(app, reply.slot, answer)
         }
-        Err(failure) => failed(app, reply.request_number, reply.slot, failure),
+        Err(mut failure) => {
+            // The person knows the session by its name.
+            if !app.session.id.is_empty() {
+                failure.message = failure.message.replace(&app.session.id, &app.session.name);
+            }
+            failed(app, reply.request_number, reply.slot, failure)
+        }
     }
 }
 

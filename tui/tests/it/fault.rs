@@ -4,6 +4,7 @@ use crate::hand::{Hand, at};
 use chrono::FixedOffset;
 use forge_store::model::{Fact, FactOrigin, Key, Kind, Value};
 use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
+use forge_tui::action::BrowserAction;
 use forge_tui::answer::StateTab;
 use forge_tui::app::DisplayZone;
 use forge_tui::effect::MomentTarget;
@@ -374,4 +375,17 @@ fn a_check_shows_the_output_of_its_command() {
     let mut hand = Hand::on(store, 120, 30);
     let screen = hand.press("g x").screen();
     assert!(screen.contains("2 Detail ─ verification") && screen.contains("│line 252"), "{screen}");
+}
+
+/// Regression: the message named a session that was dropped meanwhile by its id.
+#[test]
+fn a_session_that_was_dropped_is_named() {
+    let store = Store::in_memory().unwrap();
+    let session = forge_testkit::example::fill(&store).unwrap();
+    let mut hand = Hand::on(store.clone(), 140, 40);
+    let act = WriteContext::asked("session drop", at("2025-03-11T13:12:00Z"));
+    store.drop_session(&act, &session).unwrap();
+    hand.act(BrowserAction::Tick(at("2025-03-11T13:13:00Z")));
+    let status = &hand.app.status.as_ref().unwrap().text;
+    assert!(status.starts_with("there is no session 'example': "), "{status}");
 }
