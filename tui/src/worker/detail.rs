@@ -309,8 +309,10 @@ fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<Tex
     let mut command = format!("forge checkpoint at {}", quoted(&row.target.to_string()));
     let mut id = row.id.clone();
     if let Some(checkpoint) = found.named_checkpoint() {
-        // Only what has a key is known as a compaction by its own command.
-        let is_compaction = checkpoint.is_compaction() && checkpoint.key.is_some();
+        // Only what has a key and this tag is known as a compaction by its own command.
+        let is_listed =
+            checkpoint.key.is_some() && checkpoint.tags.iter().any(|tag| tag == "compaction");
+        let is_compaction = checkpoint.is_compaction() && is_listed;
         let noun = if is_compaction { "compaction" } else { "checkpoint" };
         command = format!("forge {noun} show '#{}'", checkpoint.sequence);
         id = checkpoint.id.to_string();
