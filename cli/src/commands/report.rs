@@ -35,7 +35,7 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Write Markdown for a pull request instead of HTML
+    /// Write Markdown for a pull request instead of HTML; a FILE that ends in .md does too
     #[arg(long)]
     pub markdown: bool,
 
@@ -125,7 +125,7 @@ impl Verb for ReportArgs {
             ));
         }
         let (text, left_out) = self.written(&model);
-        if !self.markdown && text.len() > self.max_bytes() {
+        if !self.is_markdown() && text.len() > self.max_bytes() {
             let most = self.max_bytes();
             context.out.warn(&format!(
                 "the page is larger than {most} bytes: '--brief', '--no-script' or a shorter range \
@@ -145,7 +145,7 @@ impl Verb for ReportArgs {
         Ok(EitherReport::Second(PageReport {
             session: model.session.as_str().to_owned(),
             file: WrittenFile { path: path.display().to_string(), bytes: text.len() as u64 },
-            format: if self.markdown { "markdown" } else { "html" },
+            format: if self.is_markdown() { "markdown" } else { "html" },
             left_out,
         }))
     }
@@ -174,7 +174,7 @@ impl ReportArgs {
 
     /// Returns the text of the page, and the kinds of content that were left out of it.
     fn written(&self, model: &ReportModel) -> (String, Vec<&'static str>) {
-        if self.markdown {
+        if self.is_markdown() {
             return (write_markdown(model, self.brief), Vec::new());
         }
         let options = HtmlOptions {
@@ -185,6 +185,11 @@ impl ReportArgs {
         };
         let page = write_page(model, None, &options);
         (page.html, page.left_out)
+    }
+
+    fn is_markdown(&self) -> bool {
+        let ending = self.output.as_deref().and_then(Path::extension);
+        self.markdown || ending.is_some_and(|ending| ending == "md")
     }
 
     /// Returns the maximum size of an HTML page.

@@ -23,6 +23,9 @@ fn a_page_is_written_to_a_file_with_the_sessions_name() {
     assert!(markdown.starts_with("## tensor\n"), "{markdown}");
     let printed = environment.forge(["report", "tensor", "--markdown", "-o", "-"]).success();
     assert_eq!(printed, markdown);
+    // Regression: a file with this ending was an HTML page.
+    environment.forge(["report", "-o", "q.md"]).success();
+    assert_eq!(environment.read("project/q.md"), markdown);
 }
 
 #[test]
