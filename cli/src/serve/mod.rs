@@ -101,10 +101,22 @@ impl PageServer {
         // This fails only for a closed semaphore, and this one is never closed.
         let _place = self.inner.readers.acquire().await.ok();
         let parts = Arc::clone(&self.inner);
-        tokio::task::spawn_blocking(move || work(&parts))
+        let work = move || {
+            check_in_place(&parts.store)?;
+            work(&parts)
+        };
+        tokio::task::spawn_blocking(work)
             .await
             .unwrap_or_else(|_| Err(CommandError::internal("the page could not be read")))
     }
+}
+
+/// Checks that the store is still in its folder. What is open of it could still be read.
+fn check_in_place(store: &Store) -> Result<(), CommandError> {
+    let Some(path) = store.path().filter(|_| !store.is_in_place()) else { return Ok(()) };
+    let problem = format!("the store at {} was deleted, moved or replaced", path.display());
+    Err(CommandError::new(CommandErrorKind::Unavailable, problem)
+        .hinted("end this server, and begin 'forge serve' again"))
 }
 
 async fn answer(State(server): State<PageServer>, request: Request) -> Response {

@@ -191,6 +191,18 @@ fn each_address_has_its_page() {
     assert!(unknown.contains("Hint: ") && !unknown.contains("<form"), "{unknown}");
 }
 
+/// Regression: the pages showed a store that had been moved away.
+#[test]
+fn a_store_that_was_moved_away_is_not_shown() {
+    let environment = example_session();
+    let server = PageServer::begin(&environment);
+    assert_eq!(server.get("/s/tensor").status, 200);
+    std::fs::rename(environment.path("project/.forge"), environment.path("moved")).unwrap();
+    let answer = server.get("/s/tensor");
+    assert_eq!(answer.status, 500);
+    assert!(answer.body.contains("was deleted, moved or replaced"), "{}", answer.body);
+}
+
 #[test]
 fn a_port_that_is_in_use_is_refused_with_what_to_do() {
     let environment = Environment::new();
