@@ -94,12 +94,14 @@ impl StoreWorker {
 
     pub fn answer(&mut self, request_number: u64, request: WorkerRequest) -> WorkerReply {
         let slot = request.slot();
-        let found = self.run(request).map_err(|error| failure(&error));
-        // The errors of such a store are misleading: records of another store look altered.
-        let is_checked = found.is_err() || slot == PaneSlot::Watch;
+        // What is written to a removed store is lost, and the errors of a replaced one mislead:
+        // records of another store look altered.
+        let is_checked = slot == PaneSlot::Watch || matches!(request, WorkerRequest::Change { .. });
         let answer = match is_checked.then(|| self.displaced()).flatten() {
             Some(failure) => Err(failure),
-            None => found,
+            None => self
+                .run(request)
+                .map_err(|error| self.displaced().unwrap_or_else(|| failure(&error))),
         };
         WorkerReply { request_number, slot, answer }
     }

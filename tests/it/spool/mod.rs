@@ -325,8 +325,9 @@ fn completions_of_a_checkpoint_in_the_spool_are_merged_in_any_order() {
 #[test]
 fn a_write_is_not_spooled_in_a_store_that_took_the_place_of_its_own() {
     let [folder, other] = [folder(), folder()];
+    save(&open(&folder.path, WAIT).session("s").unwrap(), "one").unwrap();
+    // A process that has not written yet finds the journal by its path.
     let session = open(&folder.path, WAIT).session("s").unwrap();
-    save(&session, "one").unwrap();
     fs::rename(&folder.path, folder.path.with_extension("old")).unwrap();
     fs::rename(&other.path, &folder.path).unwrap();
     assert_eq!(save(&session, "two").unwrap_err().kind(), ErrorKind::Corrupt);

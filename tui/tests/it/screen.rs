@@ -231,6 +231,8 @@ fn a_store_that_is_deleted_or_replaced_meanwhile_is_reported() {
     assert!(gone.contains("was deleted, moved or replaced: this shows the old one"), "{gone}");
     std::fs::rename(&other, &path).unwrap();
     assert_eq!(said("2025-03-11T13:14:00Z"), gone);
+    hand.press("n").type_in("a note").press("<enter>");
+    assert_eq!(hand.app.status.as_ref().unwrap().text, gone);
 }
 
 #[test]
