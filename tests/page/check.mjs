@@ -121,9 +121,11 @@ for (const name of pages) {
     [...document.querySelectorAll('a[href^="#"]')].map((link) => link.getAttribute("href")).filter((href) => !document.getElementById(decodeURIComponent(href.slice(1)))),
   );
   expect(dead.length === 0, `${name}: links that lead nowhere: ${dead.slice(0, 5)}`);
-  await page.emulateMedia({ media: "print" });
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
   const unprinted = await page.evaluate(() => [...document.querySelectorAll(".line > div > details > summary")].filter((line) => !line.getClientRects().length).length);
   expect(unprinted === 0, `${name}: ${unprinted} lines of the story are not printed`);
+  const ink = await page.evaluate(() => getComputedStyle(document.body).color);
+  expect(ink === "rgb(28, 30, 34)", `${name}: printed in the colours of the dark scheme: ${ink}`);
   await page.close();
 }
 
