@@ -96,8 +96,7 @@ impl RunLimits {
 /// Options with which a tool exits with 0 also if it found something.
 const NEVER_FAILS: &[&str] = &[
     "--exit-zero", "--fix-only", "--ignore-exit-status", "--lenient", "--mute-exit-status",
-    "--no-exit", "--no-exit-code", "--no-exit-on-warn", "--no-fail", "--nofail", "-no-fail",
-    "--soft-fail",
+    "--no-exit-code", "--no-exit-on-warn", "--no-fail", "--nofail", "-no-fail", "--soft-fail",
 ];
 /// Options that set the exit code of a tool that found something.
 const EXIT_CODES: &[&str] = &["--exit-status", "--failure-exit-code", "--issues-exit-code"];
@@ -126,8 +125,9 @@ fn ignores_failures(tool: &str, arguments: &[&str]) -> bool {
             has(NEVER_FAILS)
                 || sets(EXIT_CODES, |value| value == "0")
                 || sets(&["--non-zero-exit-code"], |value| value == "none")
-                // Of `tflint`, `phpcs` and `govulncheck`, which share their rows with other tools.
-                || tool == "typos" && has(&["--force"])
+                // Of `tflint` and `vale`, `phpcs`, and `govulncheck`, which share their rows with
+                // other tools.
+                || tool == "typos" && has(&["--force", "--no-exit"])
                 || tool == "psalm" && has(&["ignore_errors_on_exit"])
                 || tool == "govulncheck" && has(&["-json"])
                 || tool == "govulncheck" && sets(&["-format"], |value| value != "text")

@@ -208,6 +208,16 @@ static FAILURES: &[RunnerMessage] = &[
         r"^error: no (?:test|bin|example|bench) target named |^error: unexpected argument ",
     ),
     (&["cargo"], r"^error: package ID specification |^error: manifest path `\S+` does not exist"),
+    (
+        &["cargo"],
+        r"^error: (?:failed to (?:parse (?:manifest|lock file) at|load (?:manifest|source) for|read `\S*Cargo\.|get `|select a version for)|no matching package )",
+    ),
+    (
+        &["cargo"],
+        r"^error: (?:the lock file \S+ needs to be updated |cannot (?:update|create) the lock file )",
+    ),
+    // The place of an error in the manifest.
+    (&["cargo"], r"^\s*--> (?:\S*[/\\])?Cargo\.toml:\d+:\d+$"),
     (&["cargo", "rustup"], r"^error: rustup could not choose a version of "),
     (&["cargo", "rustup"], r"^error: toolchain '\S+' is not installed"),
     (&["cargo", "rustup"], r"^error: 'cargo-{}(?:\.exe)?' is not installed for the toolchain"),
@@ -247,6 +257,8 @@ static FAILURES: &[RunnerMessage] = &[
         r"^Error: (?:Jest: Failed to parse |Could not find a config file based on )",
     ),
     (&["jest", "react-scripts"], r"^(?:● )?Multiple config(?:uration)?s found:"),
+    // ESLint has no configuration, or stopped on an error of its own.
+    (&["eslint", "npm", "pnpm", "yarn", "bun"], r"^Oops! Something went wrong! :\($"),
     (&["vitest"], r"^failed to load config from |^⎯+ Startup Error ⎯+$"),
     (&["vitest"], r"^\s*MISSING DEP(?:ENDENCY)?  Can ?not find dependency '"),
     (&["playwright"], r"^Error: Cannot find module '@playwright/test'|^Error: \S+ does not exist$"),
@@ -490,6 +502,7 @@ const RUNNER_CODES: &[(&[&str], i64)] = &[
     (&["bazel", "bazelisk"], 2),
     (&["bazel", "bazelisk"], 36),
     (&["bazel", "bazelisk"], 37),
+    (&["eslint"], 2),
     (&["flutter", "dart"], 64),
     (&["golangci-lint"], 3),
     (&["golangci-lint"], 6),

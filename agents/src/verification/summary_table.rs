@@ -539,7 +539,6 @@ summaries! {
     ESLINT = silent(
         &[
             (r"^\s+\d+:\d+\s+error\s+\S", OneFailure),
-            (r"^Oops! Something went wrong! :\(", OneFailure),
             (r"^✖ \d+ problems? \((\d+) errors?, \d+ warnings?\)", Counts(Run)),
             (r"^ESLint found too many warnings \(maximum: \d+\)", Failed),
         ],
