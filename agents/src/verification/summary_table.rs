@@ -134,6 +134,7 @@ summaries! {
     CARGO_TEST_ALL = summary(
         &[
             (r"^error\[E\d+\]: ", OneFailure),
+            (RUST_ERROR, OneFailure),
             (r"^test .+ \.\.\. FAILED$", OneFailure),
             (r"^test result: FAILED\.", Failed),
             (r"^error: (?:test|doctest|bench) failed", Failed),
@@ -148,6 +149,7 @@ summaries! {
     NEXTEST = summary(
         &[
             (r"^error\[E\d+\]: ", OneFailure),
+            (RUST_ERROR, OneFailure),
             // A failure before a retry begins with `TRY 1`.
             (r"^\s+FAIL \[ *[\d.]+s\] ", OneFailure),
             (r"^\s*Summary \[[^\]]*\] .*tests? run: .*\b[1-9]\d* (?:exec )?(?:failed|timed out)\b", Failed),
@@ -165,6 +167,7 @@ summaries! {
         &[
             (r"^error: could not compile ", Failed),
             (r"^error\[E\d+\]: ", OneFailure),
+            (RUST_ERROR, OneFailure),
             (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
         ],
         "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",

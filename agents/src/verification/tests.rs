@@ -997,6 +997,7 @@ fn a_count_beside_the_failures_can_tell_a_failure() {
         ),
         ("ruff check . | tail -1", "[*] 3 fixable with the `--fix` option.", "failed"),
         ("cargo check --message-format short | head -1", "a.rs:3:5: error[E0308]: x", "failed"),
+        ("cargo build --message-format short | head -1", "a.rs:3:5: error: x", "failed"),
         // The filter would leave out that too little of the code is covered.
         ("npx jest --coverage | grep Test", "Test Suites: 5 passed, 5 total", "unknown"),
         ("npx jest --coverage | grep -E 'Test|thresh'", "Test Suites: 5 passed, 5 total", "passed"),
