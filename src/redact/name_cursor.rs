@@ -115,6 +115,8 @@ impl NameCursor<'_> {
     /// Skips a field whose value is no value of a pair: `"type": "string", `.
     fn other_field(&mut self) -> bool {
         const MOST: usize = 32;
+        // The value may be a description.
+        const MAX_VALUE: usize = 120;
         let begun = self.at;
         let field = self.field();
         let length = field.len();
@@ -130,7 +132,7 @@ impl NameCursor<'_> {
             self.at += 1;
             self.signs_of_pair();
             let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_.- ".contains(&byte);
-            self.at += (0..MOST).take_while(|ahead| is_of_word(self.byte(*ahead))).count();
+            self.at += (0..MAX_VALUE).take_while(|ahead| is_of_word(self.byte(*ahead))).count();
             let end = self.at;
             self.signs_of_pair();
             let between = self.text.get(end..self.at).unwrap_or_default();

@@ -64,6 +64,9 @@ fn passwords_of_programs_and_their_files_are_found() {
     let secret = "Vq8rT2mZx4Kp";
     for template in [
         "db.host.test:5432:shop:me:{}\n",
+        "export REDISCLI_AUTH={}\n",
+        "REDIS_AUTH: {}\n",
+        "LDAPTLS_KEYPW={} ldapsearch -x\n",
         "me:{}@tcp(db:3306)/shop",
         "jdbc:oracle:thin:me/{}@db:1521:x",
         "network={\n  ssid=\"home\"\n  psk=\"{}\"\n}\n",
@@ -481,6 +484,8 @@ fn a_password_is_found_in_columns_elements_calls_and_pairs() {
         "{\"db_password\":{\"sensitive\":true,\"type\":\"string\",\"value\":\"{}\"}}",
         "{\"ParameterKey\":\"DBPassword\",\"ParameterValue\":\"{}\"}",
         "variable \"db_password\" {\n  type      = string\n  default   = \"{}\"\n}",
+        "variable \"db_password\" {\n  description = \"The password of the administrator of the \
+         database.\"\n  sensitive   = true\n  default     = \"{}\"\n}",
         "{\"name\" : \"DB_PASSWORD\", \"value\" : \"{}\"}",
         "{\"element\":\"Password textbox\",\"ref\":\"e12\",\"text\":\"{}\"}",
         "await page.getByLabel('Password').fill('{}');",

@@ -12,9 +12,9 @@ const MIN_BYTES: usize = 6;
 const MIN_TOKEN_BYTES: usize = 12;
 
 /// The last parts of names of passwords.
-const PASSWORDS: [&str; 14] = [
+const PASSWORDS: [&str; 15] = [
     "password", "passwd", "passphrase", "pass", "pwd", "pw", "passcode", "pgpass", "sshpass",
-    "psk", "dbpass", "userpass", "rootpass", "remotepass",
+    "psk", "dbpass", "userpass", "rootpass", "remotepass", "keypw",
 ];
 /// The last parts of names of other secrets.
 const OTHERS: [&str; 3] = ["secret", "token", "apikey"];
@@ -36,10 +36,12 @@ fn meaning_of(name: &str) -> Option<NameMeaning> {
     let mut parts =
         parts.iter().rev().map(|part| part.trim_end_matches(|c: char| c.is_ascii_digit()));
     let last = parts.by_ref().find(|part| !part.is_empty())?;
+    let before = parts.next().unwrap_or_default();
     let is_password = PASSWORDS.contains(&last)
-        || ["password", "passwd", "passphrase"].iter().any(|word| last.ends_with(word));
+        || ["password", "passwd", "passphrase"].iter().any(|word| last.ends_with(word))
+        || last == "auth" && matches!(before, "redis" | "rediscli");
     let is_other = OTHERS.iter().any(|word| last.ends_with(word))
-        || last == "key" && parts.next().is_some_and(|before| BEFORE_KEY.contains(&before));
+        || last == "key" && BEFORE_KEY.contains(&before);
     match (is_password, is_other) {
         (true, _) => Some(NameMeaning::Password),
         (_, true) => Some(NameMeaning::Other),
