@@ -27,7 +27,8 @@ static FAILURES: &[RunnerMessage] = &[
     (&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
     (&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
     (&["ssh"], r"^ssh: |^Host key verification failed|: Permission denied \(publickey"),
-    (&["ssh"], r"^Permission denied, please try again\.$"),
+    // Without `sshpass`, the next password may be right.
+    (&["sshpass"], r"^Permission denied, please try again\.$"),
     // In any language, the last line of the message has a code.
     (&["wsl"], r"^\S[^:：]*[:：] ?Wsl/\S+$"),
     (
@@ -65,7 +66,11 @@ static FAILURES: &[RunnerMessage] = &[
     (&["su", "runuser"], r"^(?:su|runuser): (?:user |Authentication failure|must be run from a )"),
     (&["srun"], r"^srun: error: (?:Unable to|Invalid) "),
     (&["doppler"], r"^Doppler Error: "),
-    (&["op"], r"^\[ERROR\] \d{4}/\d\d/\d\d \d\d:"),
+    // Programs written in Go log lines of this form too.
+    (
+        &["op"],
+        r"^\[ERROR\] [\d/]+ [\d:]+ (?:You are not |account is not |could not (?:find item|read secret|resolve item)|error initializing client|authorization |.*\bop://)",
+    ),
     (&["infisical"], r"^error: You must be logged in "),
     (NODE, r#"^npm (?:ERR!|error) [Mm]issing script: "?{}(?:"|$)"#),
     (&["node"], r#"^Missing script: "{}""#),

@@ -1578,6 +1578,13 @@ fn a_check_whose_tool_or_runner_says_that_it_cannot_run_it_is_an_error() {
         ("rubocop", 2, "3 files inspected, 1 offense detected", "failed"),
         ("golangci-lint run", 1, "a.go:3:2: x (errcheck)", "failed"),
         ("npx eslint .", 1, "✖ 2 problems (2 errors, 0 warnings)", "failed"),
+        ("op run -- npm test", 1, "[ERROR] 2026/05/01 10:00:00 expected 3, got 4", "failed"),
+        (
+            "ssh h make test",
+            2,
+            "Permission denied, please try again.\nmake: *** [test] Error 1",
+            "failed",
+        ),
         ("docker exec web pytest", 1, "the input device is not a TTY\n1 failed in 0.1s", "failed"),
         (
             "npm test",
