@@ -6,12 +6,16 @@ use crate::report::redact::{FoundSecret, RedactReport};
 use crate::transcript::open_plain;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace;
+use forge_agents::FileFormat;
 use forge_store::redact::{PartEnding, Redactor, TextForm};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// How many bytes are read before they are searched and the clean part is printed.
 const PART_BYTES: usize = 1 << 20;
+
+/// How many of the first bytes show that a file is compressed or in UTF-16.
+const MAGIC_BYTES: u64 = 16;
 
 #[derive(Debug, clap::Args)]
 pub struct RedactArgs {
@@ -44,6 +48,8 @@ impl Verb for RedactArgs {
         let form = if self.json_lines { TextForm::Json } else { TextForm::Plain };
         let mut report = RedactReport::default();
         let mut held = Vec::new();
+        input.by_ref().take(MAGIC_BYTES).read_to_end(&mut held).map_err(failed)?;
+        refuse_packed(&self.file, &held)?;
         let mut line = 1;
         loop {
             let length = held.len();
@@ -67,6 +73,20 @@ impl Verb for RedactArgs {
         }
         Ok(None)
     }
+}
+
+/// Returns an error if a file with these first bytes is compressed or in UTF-16: no secret in it
+/// would be found.
+fn refuse_packed(path: &Path, head: &[u8]) -> Result<(), CommandError> {
+    let Some(found) = FileFormat::detect(head, None) else { return Ok(()) };
+    let command = match found {
+        FileFormat::Packed(_, Some(command)) => command,
+        FileFormat::Zstd => "unzstd",
+        _ => return Ok(()),
+    };
+    let shown = path.display();
+    Err(CommandError::invalid(format!("'{shown}' seems to be {}", found.title()))
+        .hinted(format!("'{command} {shown}' makes it readable: redact the result")))
 }
 
 /// Redacts the next bytes of the input, prints the result, and adds what was found to the report.

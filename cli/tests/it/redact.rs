@@ -69,6 +69,27 @@ fn a_kind_of_secrets_that_does_not_exist_is_refused() {
     }
 }
 
+/// The file was printed with its secrets, and `--list` said that it has none.
+#[test]
+fn a_file_whose_text_cannot_be_searched_is_refused() {
+    let place = Environment::new();
+    let token = fake("github");
+    let wide = token.text.encode_utf16().flat_map(u16::to_le_bytes);
+    for (bytes, what, command) in [
+        ([0xff, 0xfe].into_iter().chain(wide).collect::<Vec<u8>>(), "a text in UTF-16", "iconv"),
+        (b"\x1f\x8b\x08\x00".to_vec(), "a file compressed with gzip", "gunzip"),
+        (b"\x28\xb5\x2f\xfd".to_vec(), "a file compressed with zstd", "unzstd"),
+    ] {
+        std::fs::write(place.path("project/a.log"), bytes).unwrap();
+        let refused = place.forge(["redact", "a.log", "--list"]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused}");
+        assert!(refused.stderr.contains(&format!("'a.log' seems to be {what}")), "{refused}");
+        assert!(refused.stderr.contains(&format!("hint: '{command} ")), "{refused}");
+    }
+    place.write("project/a.log", "x");
+    assert_eq!(place.forge(["redact", "a.log"]).success(), "x");
+}
+
 fn line(number: u64, text: &str) -> String {
     let line = serde_json::json!({
         "type": "user", "uuid": format!("u{number}"), "sessionId": "s-1",
