@@ -112,6 +112,8 @@ static FAILURES: &[RunnerMessage] = &[
     (MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
     // The makefile cannot be read, or stops with `$(error)`. The last sentence is one word.
     (MAKE, r"^[^\s:]+:\d+: \*\*\* .+[.。] +\S+[.。]$"),
+    // Without `needed by`, the name is that of another target, or of a makefile.
+    (MAKE, r"^g?make: \*\*\* No rule to make target '[^']+'\.\s+Stop\.$"),
     (MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
     (
         &["nix", "nix-shell"],

@@ -1492,6 +1492,12 @@ fn a_check_whose_tool_or_runner_says_that_it_cannot_run_it_is_an_error() {
         ),
         ("make test", 2, "Makefile:3: *** missing separator.  Stop.", "error"),
         ("make test", 2, "Makefile:3: *** 缺失分隔符 。 停止。", "error"),
+        (
+            "make -f x.mk test",
+            2,
+            "make: x.mk: No such file or directory\nmake: *** No rule to make target 'x.mk'.  Stop.",
+            "error",
+        ),
         ("just test", 1, "error: Unknown start of token:\n --> justfile:3:1", "error"),
         ("mise x -- pytest", 1, "mise ERROR \"pytest\" couldn't exec process: x", "error"),
         ("mise run test", 1, "mise ERROR error parsing config file: /w/mise.toml", "error"),
