@@ -45,6 +45,8 @@ pub(super) const HINTS: &[(CommandPlace, &[&str])] = &[
     (CommandPlace::Word(1, "secret set"), &["--body ", "--value ", " -b "]),
     (CommandPlace::Word(1, "nuget push"), &[" -k "]),
     (CommandPlace::Word(1, "DefaultPassword"), &[" /d "]),
+    (CommandPlace::Word(1, "PASSWORD FOR "), &["' = '", "` = '", "\" = \"", "\\\" = \\\""]),
+    (CommandPlace::Word(1, "password for "), &["' = '", "` = '", "\" = \"", "\\\" = \\\""]),
     (CommandPlace::Word(4, ""), &["mc alias set "]),
     (
         CommandPlace::Word(3, ""),
@@ -179,7 +181,6 @@ pub(super) const HINTS: &[(CommandPlace, &[&str])] = &[
     (CommandPlace::HereString, &["<<<"]),
     (CommandPlace::Numbered, &["unseal key ", "recovery key "]),
     (CommandPlace::Quoted(1), &["jwt.sign(", "jwt.verify(", "jwt.encode(", "jwt.decode("]),
-    (CommandPlace::Quoted(3), &["set password for "]),
     (CommandPlace::Quoted(4), &["credentials("]),
     (
         CommandPlace::Quoted(2),

@@ -131,7 +131,13 @@ impl NameCursor<'_> {
         if is_other && matches!(self.byte(0), b':' | b'=') {
             self.at += 1;
             self.signs_of_pair();
-            let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_.- ".contains(&byte);
+            let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
+            let quoted = before == Some(&b'"');
+            let is_of_word = |byte: u8| {
+                byte.is_ascii_alphanumeric()
+                    || b"_.- ".contains(&byte)
+                    || quoted && byte >= b' ' && !b"\"\\".contains(&byte)
+            };
             self.at += (0..MAX_VALUE).take_while(|ahead| is_of_word(self.byte(*ahead))).count();
             let end = self.at;
             self.signs_of_pair();

@@ -329,10 +329,15 @@ fn passwords_of_wireless_networks_queries_and_registries_are_found() {
         "rclone obscure {}",
         "CREATE USER me WITH PASSWORD N'{}'",
         "SET PASSWORD FOR 'me'@'host' = '{}'",
+        "set password for \"me\" = \"{}\"",
     ] {
         assert_removed(&template.replace("{}", secret), secret);
     }
-    for text in ["SET PASSWORD FOR 'me'@'host2x' TO RANDOM", "nuget push a2x.nupkg -k"] {
+    for text in [
+        "SET PASSWORD FOR 'me'@'host2x' TO RANDOM",
+        "set password for 'me', 'you' and 'User3x'",
+        "nuget push a2x.nupkg -k",
+    ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }
 }
@@ -484,8 +489,8 @@ fn a_password_is_found_in_columns_elements_calls_and_pairs() {
         "{\"db_password\":{\"sensitive\":true,\"type\":\"string\",\"value\":\"{}\"}}",
         "{\"ParameterKey\":\"DBPassword\",\"ParameterValue\":\"{}\"}",
         "variable \"db_password\" {\n  type      = string\n  default   = \"{}\"\n}",
-        "variable \"db_password\" {\n  description = \"The password of the administrator of the \
-         database.\"\n  sensitive   = true\n  default     = \"{}\"\n}",
+        "variable \"db_password\" {\n  description = \"The password of the administrator, for \
+         the database (de: Datenbank für alle)\"\n  sensitive   = true\n  default     = \"{}\"\n}",
         "{\"name\" : \"DB_PASSWORD\", \"value\" : \"{}\"}",
         "{\"element\":\"Password textbox\",\"ref\":\"e12\",\"text\":\"{}\"}",
         "await page.getByLabel('Password').fill('{}');",
