@@ -111,7 +111,7 @@ static FAILURES: &[RunnerMessage] = &[
     ),
     (MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
     // The makefile cannot be read, or stops with `$(error)`. The last sentence is one word.
-    (MAKE, r"^[^\s:]+:\d+: \*\*\* .+[.。] +\S+[.。]$"),
+    (MAKE, r"^(?:\S*[Mm]akefile\S*|\S+\.ma?k\w*):\d+: \*\*\* .+[.。] +\S+[.。]$"),
     // Without `needed by`, the name is that of another target, or of a makefile.
     (MAKE, r"^g?make: \*\*\* No rule to make target '[^']+'\.\s+Stop\.$"),
     (MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
@@ -520,6 +520,7 @@ const RUNNER_CODES: &[(&[&str], i64)] = &[
     (&["pyright", "basedpyright"], 3),
     (&["pyright", "basedpyright"], 4),
     (&["rubocop", "standardrb"], 2),
+    (&["ruff"], 2),
     (&["sqlfluff"], 2),
     (&["stylelint"], 64),
     (&["stylelint"], 78),

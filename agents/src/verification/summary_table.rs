@@ -64,7 +64,7 @@ const MAKE_ERROR: &str =
 
 /// How .NET and MSVC report an error: `a.cs(3,5): error CS0103: `. `MSBUILD : error MSB1003: ` says
 /// that nothing was built.
-const NUMBERED_ERROR: &str = r"(?:^|[^D ] ?: )error [A-Z]{1,8}\d{1,5}: ";
+const NUMBERED_ERROR: &str = r"(?:^|[^ ]: |[^D] : )error [A-Z]{1,8}\d{1,5}: ";
 
 /// How MSBuild reports an error: with the project at the end.
 const PROJECT_ERROR: &str = r": error [A-Z]{1,8}\d{1,5}: .*\[[^\]]+proj(?:::[^\]]*)?\]$";
