@@ -1,7 +1,7 @@
 //! A view of a text in which escapes are resolved, if they encode a byte that a token can have:
-//! `\u0067`, `\x67`, `%67`, `&#103;`, `=3D` and `\/`. Bytes that do not show are left out: colour
-//! codes, invisible characters, line ends inside a word. The `","` between the arguments of a
-//! command becomes a space.
+//! `\u0067`, `\x67`, `%67`, `&#103;`, `=3D` and `\/`, or a character that is not ASCII: `\u043f`.
+//! Bytes that do not show are left out: colour codes, invisible characters, line ends inside a
+//! word. The `","` between the arguments of a command becomes a space.
 //!
 //! Escaped tokens are found in the view. The corresponding range of the text is removed, with whole
 //! escapes.
@@ -27,8 +27,9 @@ const MAX_FLAG: usize = 64;
 /// the escape character or a byte that is not ASCII.
 pub(super) const BEGINS: [&str; 7] = ["^[[", "&#", "=\n", "=\r\n", "=3d", "\"-", "'-"];
 
-/// The range of an escape in the text, and the byte that it encodes; `None` if it encodes nothing.
-type ResolvedEscape = (Range<usize>, Option<u8>);
+/// The range of an escape in the text, and the character that it encodes; `None` if it encodes
+/// nothing.
+type ResolvedEscape = (Range<usize>, Option<char>);
 
 /// A range of a text with its escapes resolved.
 pub(super) struct UnescapedView {
@@ -50,7 +51,7 @@ pub(super) fn views(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<
         if at < from {
             continue;
         }
-        let Some((place, byte)) = escape(text, at) else { continue };
+        let Some((place, character)) = escape(text, at) else { continue };
         if place.start < from {
             continue;
         }
@@ -60,9 +61,9 @@ pub(super) fn views(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<
         match parts.last_mut() {
             Some((last, escapes)) if part.start <= last.end => {
                 last.end = part.end;
-                escapes.push((place, byte));
+                escapes.push((place, character));
             }
-            _ => parts.push((part, vec![(place, byte)])),
+            _ => parts.push((part, vec![(place, character)])),
         }
     }
     parts.into_iter().map(|(part, escapes)| UnescapedView::of(text, &part, escapes)).collect()
@@ -107,18 +108,20 @@ fn commas(text: &[u8], quote: usize) -> impl Iterator<Item = usize> {
     before.into_iter().chain(after).filter(is_comma)
 }
 
-/// Parses the escape at this offset: returns its range, and the byte that it encodes. Colour codes,
-/// invisible characters and line ends that split a word encode nothing.
+/// Parses the escape at this offset: returns its range, and the character that it encodes. Colour
+/// codes, invisible characters and line ends that split a word encode nothing.
 fn escape(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let rest = text.get(at..)?;
     let next = *rest.get(1)?;
     match rest.first()? {
-        b'%' => percent(rest).map(|(length, byte)| (at..at + length, Some(byte))),
+        b'%' => percent(rest).map(|(length, byte)| (at..at + length, Some(byte.into()))),
         b'\\' => backslash(text, at),
         b'\x1b' | b'^' | b'\xc2' if let Some(length) = colour(rest) => {
             Some((at..at + length, None))
         }
-        b'&' if next == b'#' => entity(rest).map(|(length, byte)| (at..at + length, Some(byte))),
+        b'&' if next == b'#' => {
+            entity(rest).map(|(length, byte)| (at..at + length, Some(byte.into())))
+        }
         b'=' if matches!(next, b'\n' | b'\r') => {
             let length = 2 + usize::from(next == b'\r');
             let line = text.get(at.saturating_sub(76)..at)?;
@@ -129,12 +132,12 @@ fn escape(text: &[u8], at: usize) -> Option<ResolvedEscape> {
         }
         // Quoted-printable.
         b'=' if next == b'3' && matches!(rest.get(2)?, b'D' | b'd') => {
-            Some((at..at + 3, Some(b'=')))
+            Some((at..at + 3, Some('=')))
         }
         b',' if matches!(next, b'"' | b'\'' | b'\\' | b' ') => argument_joint(text, at),
         b'\xc2' if next == b'\xad' => Some((at..at + 2, None)),
         b'\xe2' | b'\xef' if is_invisible(rest.get(..3)?) => Some((at..at + 3, None)),
-        b'\xef' => wide(rest).map(|byte| (at..at + 3, Some(byte))),
+        b'\xef' => wide(rest).map(|byte| (at..at + 3, Some(byte.into()))),
         _ => None,
     }
 }
@@ -176,7 +179,7 @@ fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let slashes = backslashes(rest, 0, MAX_SLASHES);
     let letter = at + slashes;
     let (digits, end) = match (slashes, rest.get(slashes)?) {
-        (_, b'/') => return Some((at..letter + 1, Some(b'/'))),
+        (_, b'/') => return Some((at..letter + 1, Some('/'))),
         (1, b'\n') | (3, b'n') => {
             return splits_word(text, at, letter + 1).then_some((at..letter + 1, None));
         }
@@ -191,13 +194,23 @@ fn backslash(text: &[u8], at: usize) -> Option<ResolvedEscape> {
             if is_without_width {
                 return Some((at..letter + 5, None));
             }
+            if let Some(character) = beyond_ascii(digits) {
+                return Some((at..letter + 5, Some(character)));
+            }
             (digits.strip_prefix(b"00")?, letter + 5)
         }
         (_, b'x') => (rest.get(slashes + 1..slashes + 3)?, letter + 3),
         _ => return None,
     };
     let byte = hex(digits)?;
-    (byte.is_ascii_alphanumeric() || b"_-.~+=:/".contains(&byte)).then_some((at..end, Some(byte)))
+    (byte.is_ascii_alphanumeric() || b"_-.~+=:/".contains(&byte))
+        .then_some((at..end, Some(byte.into())))
+}
+
+/// Returns the character with these hex digits, if it is neither ASCII nor a control character.
+fn beyond_ascii(digits: &[u8]) -> Option<char> {
+    let code = u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    char::from_u32(code).filter(|character| !character.is_ascii() && !character.is_control())
 }
 
 /// Returns the length of the colour code at the beginning, in any notation of the escape character.
@@ -255,7 +268,7 @@ fn argument_joint(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let is_listed = is_flag(argument) || begun > 0 && is_flag(before.get(begun..)?);
     work_counter::add(before.len());
     (is_same && is_listed && argument.first() != Some(&quote))
-        .then_some((at - 1 - level..at + 1 + space + level + 1, Some(b' ')))
+        .then_some((at - 1 - level..at + 1 + space + level + 1, Some(' ')))
 }
 
 fn hex(digits: &[u8]) -> Option<u8> {
@@ -272,10 +285,12 @@ impl UnescapedView {
             from: part.start,
         };
         let mut from = part.start;
-        for (place, byte) in escapes {
+        for (place, character) in escapes {
             view.bytes.extend_from_slice(text.get(from..place.start).unwrap_or_default());
             let begun = view.bytes.len();
-            view.bytes.extend(byte);
+            if let Some(character) = character {
+                view.bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
             // Only the escape between two arguments contains a comma.
             if text.get(place.clone()).is_some_and(|escape| escape.contains(&b',')) {
                 view.joints.push(begun);

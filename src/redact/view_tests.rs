@@ -56,6 +56,25 @@ fn a_token_is_found_after_escapes_and_encoded_characters() {
     assert_cleaned(&format!("&#x{:x};{}", token.as_bytes()[0], &token[1..]), &token[1..]);
 }
 
+/// Regression: in JSON with escapes for all characters that are not ASCII, as Python writes it,
+/// these passwords stayed.
+#[test]
+fn a_word_for_a_password_is_found_in_escapes() {
+    let secret = "Vq8rT2mZx4Kp";
+    for before in [
+        r"\u041f\u0430\u0440\u043e\u043b\u044c: ",
+        r"La contrase\u00f1a es ",
+        r"\\u5bc6\\u7801\\uff1a",
+        r"\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19: ",
+    ] {
+        let text = format!("{{\"out\":\"{before}{secret}\"}}");
+        for form in [TextForm::Plain, TextForm::Json] {
+            let clean = Redactor::new().clean(&text, form);
+            assert_eq!(clean, text.replace(secret, "[redacted:password]"));
+        }
+    }
+}
+
 #[test]
 fn arguments_in_a_list_are_read_as_a_command() {
     for secret in ["Vq8rT2mZx4Kp", "w7Jt3Lb9Qe5Y"] {
