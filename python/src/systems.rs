@@ -11,12 +11,12 @@ use forge_store::error::Error;
 use forge_store::model::SessionKind;
 use forge_store::model::time_grammar::parse_moment;
 use forge_store::{Timestamp, Value, WriteContext};
-use forge_systems::RowImport;
 use forge_systems::program::{CheckpointReference, Program};
 use forge_systems::progress::{self, PipelineExecution, ProgressDocument, ProgressFault};
 use forge_systems::progress::{ResumeDecision, ResumePoint};
 use forge_systems::run::{CheckpointRow, LoadedItem, NextStep, RunStatus, StepRecord, WorkflowRun};
 use forge_systems::thread::{AppendOptions, MessageFormat, SanitizeOptions, Thread};
+use forge_systems::{RowImport, join, write_or_begin};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
@@ -90,9 +90,11 @@ impl NativeRun {
         // The input may be any value, so Python passes it in a dictionary with one field.
         let input = input.map(fields_from).transpose()?.and_then(|mut all| all.remove("input"));
         self.0.write(py, "run start", |store, key, context| {
-            WorkflowRun::open_or_create(store, context, key)?
-                .start(context, input.as_ref())
-                .map(drop)
+            write_or_begin(store, SessionKind::Run, key, |store| {
+                WorkflowRun::open_or_create(store, context, key)?
+                    .start(context, input.as_ref())
+                    .map(drop)
+            })
         })
     }
 
@@ -114,7 +116,9 @@ impl NativeRun {
         let data = data.map(fields_from).transpose()?.map(Value::Map);
         let record = StepRecord { item, step, output, next, order, name, data, row: None };
         self.0.write(py, "run record", |store, key, context| {
-            WorkflowRun::open_or_create(store, context, key)?.record(context, &record).map(drop)
+            write_or_begin(store, SessionKind::Run, key, |store| {
+                WorkflowRun::open_or_create(store, context, key)?.record(context, &record).map(drop)
+            })
         })
     }
 
@@ -240,9 +244,12 @@ impl NativeProgress {
             let document = ProgressDocument::read(document, stage)
                 .and_then(|document| document.check().map(|()| document))
                 .map_err(|error| Error::invalid(error.to_string()))?;
-            PipelineExecution::open_or_create(store, context, &self.review, execution)?
-                .save(context, &document)
-                .map(drop)
+            let key = join(&[self.review.as_str(), execution])?;
+            write_or_begin(store, SessionKind::Progress, &key, |store| {
+                PipelineExecution::open_or_create(store, context, &self.review, execution)?
+                    .save(context, &document)
+                    .map(drop)
+            })
         })
     }
 
@@ -362,8 +369,10 @@ impl NativeProgram {
                 };
                 references.insert(agent, reference);
             }
-            let program = Program::open_or_create(store, context, key)?;
-            program.checkpoint(context, &references, message).map(drop)
+            write_or_begin(store, SessionKind::Program, key, |store| {
+                let program = Program::open_or_create(store, context, key)?;
+                program.checkpoint(context, &references, message).map(drop)
+            })
         })
     }
 
@@ -415,9 +424,11 @@ impl NativeThread {
     fn append(&self, py: Python<'_>, messages: Vec<String>, responses: bool) -> PyResult<u64> {
         let form = responses.then_some(MessageFormat::OpenaiResponses);
         self.0.write(py, "thread append", |store, key, context| {
-            let thread = Thread::open_or_create(store, context, key)?;
             let options = AppendOptions { form, ..AppendOptions::default() };
-            Ok(thread.append(context, &messages, &options)?.messages)
+            write_or_begin(store, SessionKind::Thread, key, |store| {
+                let thread = Thread::open_or_create(store, context, key)?;
+                Ok(thread.append(context, &messages, &options)?.messages)
+            })
         })
     }
 

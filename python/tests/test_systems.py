@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import forge_store
 import pytest
@@ -76,6 +76,24 @@ def test_a_program_can_ask_before_anything_is_written(store: Store) -> None:
     assert team.latest_checkpoints()["agents"] == {}
 
 
+def test_a_refused_first_write_begins_nothing(store: Store) -> None:
+    """The calls left an empty run, execution, program or thread."""
+    large = "x" * (65 << 20)
+    calls: list[Callable[[], object]] = [
+        lambda: Run(store, "night").start([{"item": "a"}, {"words": 1}]),
+        lambda: Run(store, "night").save_checkpoint("", "fetch", "x"),
+        lambda: Run(store, "night").save_checkpoint("a", "fetch", large),
+        lambda: Progress(store, "review-1", "monday").upsert({"notes": large}, stage="fetch"),
+        lambda: Program(store, "team").save_checkpoint({"": "HEAD"}),
+        lambda: Thread(store, "chat").append({"role": "nobody"}),
+        lambda: Thread(store, "chat").append({"role": "user", "content": large}),
+    ]
+    for call in calls:
+        with pytest.raises(forge_store.Invalid):
+            call()
+        assert store.sessions() == []
+
+
 def test_a_program_resumes_from_its_agents_latest_checkpoints(store: Store) -> None:
     planner = store.session("planner")
     first = planner.checkpoint("first")
@@ -94,7 +112,7 @@ def test_a_program_resumes_from_its_agents_latest_checkpoints(store: Store) -> N
 
 
 def test_where_an_agent_is_now_is_its_last_checkpoint(store: Store) -> None:
-    """`HEAD` was the last revision, so an exact resume went back behind the checkpoints."""
+    """`HEAD` was the last revision, so an exact resume lost the checkpoints after it."""
     planner, program = store.session("planner"), Program(store, "night")
 
     def saved() -> tuple[str, int]:

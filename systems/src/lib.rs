@@ -88,6 +88,24 @@ pub fn open_or_create(
     }
 }
 
+/// Returns what `write` returns, which opens or creates the session of this kind and key and writes
+/// to it. If there is no such session, `write` is first tried on a store in memory, so that a write
+/// that is refused creates nothing.
+///
+/// # Errors
+/// Any error of a read, or of `write`.
+pub fn write_or_begin<T>(
+    store: &Store,
+    kind: SessionKind,
+    key: &str,
+    write: impl Fn(&Store) -> Result<T>,
+) -> Result<T> {
+    if store.session_by_kind(kind, key)?.is_none() {
+        write(&Store::in_memory()?)?;
+    }
+    write(store)
+}
+
 /// Lists all sessions of this kind, in the order of their last events, the latest first.
 pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
     let mut found = store.sessions_by_kind(kind)?;

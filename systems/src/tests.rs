@@ -30,6 +30,25 @@ fn a_session_of_a_system_is_made_once_and_never_current() {
 }
 
 #[test]
+fn a_refused_first_write_creates_nothing() {
+    let store = Store::in_memory().unwrap();
+    let write = |count: i64| {
+        write_or_begin(&store, SessionKind::Run, "nightly", |store| {
+            let session = open_or_create(store, &act(1), SessionKind::Run, "nightly")?;
+            if count == 0 {
+                return Err(Error::invalid("there is nothing to count"));
+            }
+            put(&session, 2, "a", count);
+            Ok(())
+        })
+    };
+    assert!(write(0).is_err());
+    assert!(store.session_by_kind(SessionKind::Run, "nightly").unwrap().is_none());
+    write(1).unwrap();
+    assert!(store.session_by_kind(SessionKind::Run, "nightly").unwrap().is_some());
+}
+
+#[test]
 fn the_session_last_written_to_comes_first() {
     let store = Store::in_memory().unwrap();
     for (at, name) in [(10, "a"), (20, "b"), (20, "c")] {

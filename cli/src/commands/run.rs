@@ -10,9 +10,10 @@ use crate::report::entity_write::EntityWriteReport;
 use crate::text_arg::TextArg;
 use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::StoreAccess;
-use forge_store::model::{Kind, Value};
+use forge_store::model::{Kind, SessionKind, Value};
 use forge_store::store::Store;
 use forge_systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun, output_id};
+use forge_systems::write_or_begin;
 
 /// Record workflow runs of items through steps, and resume them.
 #[derive(Debug, clap::Subcommand)]
@@ -194,12 +195,13 @@ impl Verb for RunStartArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let input = self.input.as_ref().map(|input| input.read(context)).transpose()?;
         let input = input.as_deref().map(json_or_text).transpose()?;
-        // The check comes before anything is created.
-        input.as_ref().map(WorkflowRun::check_input).transpose()?;
         let OpenedStore { store, write_context, .. } = opened;
-        let run = WorkflowRun::open_or_create(store, write_context, self.run.as_str())?;
-        let done = run.start(write_context, input.as_ref())?;
-        Ok(EntityWriteReport::new("Started", done).about_claim(Kind::Run, run.key()))
+        let name = self.run.as_str();
+        let done = write_or_begin(store, SessionKind::Run, name, |store| {
+            WorkflowRun::open_or_create(store, write_context, name)?
+                .start(write_context, input.as_ref())
+        })?;
+        Ok(EntityWriteReport::new("Started", done).about_claim(Kind::Run, name))
     }
 }
 
@@ -227,11 +229,12 @@ impl Verb for RunRecordArgs {
             }),
             row: None,
         };
-        // The check comes before anything is created.
         let id = output_id(&record.item, &record.step)?;
         let OpenedStore { store, write_context, .. } = opened;
-        let run = WorkflowRun::open_or_create(store, write_context, self.run.as_str())?;
-        let done = run.record(write_context, &record)?;
+        let name = self.run.as_str();
+        let done = write_or_begin(store, SessionKind::Run, name, |store| {
+            WorkflowRun::open_or_create(store, write_context, name)?.record(write_context, &record)
+        })?;
         Ok(EntityWriteReport::new("Recorded", done).about_claim(Kind::Output, id))
     }
 }

@@ -98,7 +98,8 @@ impl WorkflowRun {
     /// finished step; the other fields of each object become the data of its item.
     ///
     /// # Errors
-    /// [`Error::Invalid`], as [`WorkflowRun::check_input`]; or any error of a write.
+    /// [`Error::Invalid`] if only some elements of the input have an `item`, or an `item` is not a
+    /// valid name; or any error of a write.
     pub fn start(&self, act: &WriteContext, input: Option<&Value>) -> Result<WriteReport> {
         let registered = input.map(plan::items_of_input).transpose()?.unwrap_or_default();
         let items = registered.iter().map(|(item, _)| Key::new(Kind::Item, item.clone()));
@@ -106,14 +107,6 @@ impl WorkflowRun {
         let edit =
             move |known: &[Option<Value>]| Ok(plan::start(known, input, &registered, act.now));
         self.session.write(act).edit(keys, edit).commit()
-    }
-
-    /// Checks whether a run can be started with this input, even before the run exists.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if only some elements have an `item`, or an `item` is not a valid name.
-    pub fn check_input(input: &Value) -> Result<()> {
-        plan::items_of_input(input).map(|_| ())
     }
 
     /// Records that a step of an item is finished, with its output. Repeating a record changes

@@ -13,11 +13,12 @@ use crate::report::thread::{
 use crate::verb::{Opened, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::SessionKind;
-use forge_store::store::{Store, WriteContext};
+use forge_store::store::WriteContext;
 use forge_systems::thread::{
     AppendGuard, AppendOptions, HistoryDocument, OrphanPolicy, SanitizeOptions, Thread, form_of,
     sanitize_history,
 };
+use forge_systems::write_or_begin;
 use std::path::PathBuf;
 
 /// What is done about calls without results.
@@ -123,7 +124,7 @@ impl Verb for ThreadAppendArgs {
         }
         let name = self.thread.as_str();
         let hold = self.writer.hold.map(value::to_micros);
-        let append = |store: &Store, act: &WriteContext| {
+        let append = |act: &WriteContext| {
             let how = AppendOptions {
                 guard: self.guard.into(),
                 writer: self.writer.name().map(str::to_owned),
@@ -131,15 +132,11 @@ impl Verb for ThreadAppendArgs {
                 idempotent: self.idempotent.clone(),
                 form: None,
             };
-            Thread::open_or_create(store, act, name)?.append(act, &messages, &how)
+            write_or_begin(store, SessionKind::Thread, name, |store| {
+                Thread::open_or_create(store, act, name)?.append(act, &messages, &how)
+            })
         };
-        // What the guard refuses must create nothing, so a new thread is tried in memory.
-        if !matches!(self.guard, AppendGuardArg::Mark)
-            && store.session_by_kind(SessionKind::Thread, name)?.is_none()
-        {
-            append(&Store::in_memory()?, &workspace::write_context(context, Self::NAME))?;
-        }
-        let done = retry_while_held(context, Self::NAME, |act| append(store, act))?;
+        let done = retry_while_held(context, Self::NAME, append)?;
         Ok(ThreadAppendReport::new(name, done))
     }
 }
