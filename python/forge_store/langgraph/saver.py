@@ -126,11 +126,13 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         the process is killed. A second writer waits at most `wait` seconds, and then gets `Locked`.
         Writers that do not ask for the lease are not stopped. A thread cannot have it twice.
         """
-        return lease.writing(self._store_of(thread_id), thread_id, wait)
+        thread = _thread(thread_id)
+        return lease.writing(self._store_of(thread), thread, wait)
 
     def awriting(self, thread_id: str, *, wait: float = 30) -> AbstractAsyncContextManager[None]:
         """The same as `writing`, for `async with`; waiting does not block the event loop."""
-        return lease.awriting(self._store_of(thread_id), thread_id, wait)
+        thread = _thread(thread_id)
+        return lease.awriting(self._store_of(thread), thread, wait)
 
     # Writing
 
@@ -228,8 +230,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
     ) -> Iterator[Callable[[], Sequence[CheckpointTuple]]]:
         """Returns what reads the pages of a list, one after the other, up to the limit."""
         wanted = {} if config is None else _wanted(config)
-        thread = wanted.get("thread_id")
-        thread = None if thread is None else str(thread)
+        thread = None if config is None else _thread(wanted.get("thread_id"))
         names = [
             name
             for store in (self._stores() if thread is None else [self._store_of(thread)])

@@ -227,6 +227,8 @@ def test_none_is_no_thread(saver: ForgeSaver) -> None:
     calls: list[Callable[[], object]] = [
         lambda: graph(saver).invoke({"words": []}, config(nothing)),
         lambda: saver.get_tuple({"configurable": {}}),
+        lambda: [*saver.list(config(nothing))],
+        lambda: saver.writing(nothing),
         lambda: saver.delete_thread(nothing),
         lambda: saver.copy_thread("t", nothing),
         lambda: saver.prune([nothing]),
