@@ -8,7 +8,7 @@ import random
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -161,17 +161,18 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
                 (name, _version(version), name in new_versions, name in values, given.get(name))
                 for name, version in checkpoint["channel_versions"].items()
             ]
-            written, needed = graphs.put(
-                thread,
-                namespace,
-                checkpoint["id"],
-                parent,
-                stored_head,
-                stored_metadata,
-                channels,
-                notes,
-                self.on_fork == "raise",
-            )
+            with _naming_largest(given.items()):
+                written, needed = graphs.put(
+                    thread,
+                    namespace,
+                    checkpoint["id"],
+                    parent,
+                    stored_head,
+                    stored_metadata,
+                    channels,
+                    notes,
+                    self.on_fork == "raise",
+                )
             if written is not None:
                 break
             if not needed:
@@ -199,7 +200,8 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         ]
         if rows:
             graphs = self._graphs_of(thread)
-            graphs.put_writes(thread, namespace, checkpoint_id, task_id, task_path, rows)
+            with _naming_largest((channel, value) for _, channel, value in rows):
+                graphs.put_writes(thread, namespace, checkpoint_id, task_id, task_path, rows)
 
     # Reading
 
@@ -406,10 +408,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         try:
             return self._dumps(value)
         except Exception as error:
-            # Python 3.11 shows notes; the exception itself passes through unchanged.
-            note = getattr(error, "add_note", None)
-            if note is not None:
-                note(f"this happened to the value of the channel '{channel}'")
+            _add_note(error, f"this happened to the value of the channel '{channel}'")
             raise
 
     def _tuple(self, thread: Any, stored: Any) -> CheckpointTuple:
@@ -519,6 +518,24 @@ def _thread(id: Any) -> str:
     if id is None:
         raise ValueError("the thread_id is None or missing: give config['configurable'] one")
     return str(id)
+
+
+def _add_note(error: Exception, text: str) -> None:
+    """Adds a note, which Python 3.11 shows; the exception itself passes through unchanged."""
+    note = getattr(error, "add_note", None)
+    if note is not None:
+        note(text)
+
+
+@contextmanager
+def _naming_largest(values: Iterable[tuple[str, _Typed]]) -> Generator[None]:
+    """Notes in a refusal which channel has the largest value, because it may be too large."""
+    try:
+        yield
+    except Invalid as error:
+        for size, channel in sorted((len(data), channel) for channel, (_, data) in values)[-1:]:
+            _add_note(error, f"the largest value, {size} bytes, is of the channel '{channel}'")
+        raise
 
 
 def _entries(value: Any) -> dict[str, Any]:

@@ -73,11 +73,14 @@ def test_a_text_that_no_store_can_hold_is_refused(saver: ForgeSaver) -> None:
 
 def test_a_value_that_is_too_large_is_refused(saver: ForgeSaver) -> None:
     large = b"x" * (64 << 20)
-    with pytest.raises(forge_store.Invalid, match="too large; divide it"):
-        put(saver, "1", {"c": large})
-    with pytest.raises(forge_store.Invalid, match="too large; divide it"):
-        saver.put_writes(config(step="1"), [("c", large)], "a")
+    with pytest.raises(forge_store.Invalid, match="too large; divide it") as refused:
+        put(saver, "1", {"small": 1, "c": large})
+    with pytest.raises(forge_store.Invalid, match="too large; divide it") as write:
+        saver.put_writes(config(step="1"), [("c", large), ("small", 1)], "a")
     assert [*saver.list(None)] == []
+    if sys.version_info >= (3, 11):
+        for error in (refused.value, write.value):
+            assert [note.endswith("is of the channel 'c'") for note in error.__notes__] == [True]
 
 
 def test_an_encrypted_store_needs_its_key(path: Path, home: Path) -> None:
