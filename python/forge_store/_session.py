@@ -484,7 +484,8 @@ class Session:
                 raise refusal(_forge.Invalid, what, "resolve it in this one")
             return moment
         if isinstance(moment, Checkpoint):
-            return Moment(self, self._native.at_number(moment.number))
+            # Not by its number, which is also one of other sessions.
+            return Moment(self, self._native.at(moment.id))
         if isinstance(moment, datetime):
             return Moment(self, self._native.at_time(moment))
         if isinstance(moment, int):

@@ -207,6 +207,14 @@ def test_a_moment_stays_the_same(session: Session) -> None:
     assert [one.description for one in session.at(moment).state.notes] == ["one"]
 
 
+def test_a_checkpoint_of_another_session_is_refused(store: Store, session: Session) -> None:
+    """It was taken for the checkpoint of this session with the same number."""
+    session.checkpoint("one")
+    other = store.session("other").checkpoint("other")
+    with pytest.raises(forge_store.NotFound):
+        session.restore(other)
+
+
 def test_a_time_names_a_moment(session: Session) -> None:
     session.note("one")
     now = datetime.now(timezone.utc)

@@ -125,6 +125,8 @@ def test_where_an_agent_is_now_is_its_last_checkpoint(store: Store) -> None:
     later = planner.checkpoint("later", tags=["later"])
     program.save_checkpoint({"planner": later})
     assert saved() == ("later", later.number)
+    with pytest.raises(forge_store.NotFound):
+        program.save_checkpoint({"planner": store.session("other").checkpoint("with the number 1")})
     revision = planner.note("after it").revision
     assert revision is not None
     program.save_checkpoint({"planner": "HEAD"})

@@ -172,7 +172,7 @@ class Program:
         """Records where these agents are, each as a moment of its session: ``HEAD`` is its last
         checkpoint or revision. Other agents keep theirs."""
         moments = {
-            agent: f"#{at.number}" if isinstance(at, Checkpoint) else at
+            agent: at.id if isinstance(at, Checkpoint) else at
             for agent, at in dict(agents).items()
         }
         self._native.save(moments, message)
