@@ -78,7 +78,7 @@ def test_a_program_can_ask_before_anything_is_written(store: Store) -> None:
 
 def test_a_refused_first_write_begins_nothing(store: Store) -> None:
     """The calls left an empty run, execution, program or thread."""
-    large = "x" * (65 << 20)
+    large = "x " * (33 << 20)
     calls: list[Callable[[], object]] = [
         lambda: Run(store, "night").start([{"item": "a"}, {"words": 1}]),
         lambda: Run(store, "night").save_checkpoint("", "fetch", "x"),
