@@ -1,7 +1,7 @@
 //! Keyframes: full states in the index, from which nearby states are computed. They are derived
 //! data; the applier creates them.
 
-use super::delta_parts;
+use super::delta_parts::is_delta_lost;
 use super::index::fold;
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, MIN_REPLAY_COST, cost};
@@ -16,8 +16,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, KeyframeChunk, KeyframeRow, ObjectKind, RecordBytes,
-    RevisionHeader, RevisionRow, StateChunk, content_id, encode_object, entity_hash, entry_hash,
-    is_boundary,
+    RevisionRow, StateChunk, content_id, encode_object, entity_hash, entry_hash, is_boundary,
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
 use std::collections::HashSet;
@@ -108,18 +107,13 @@ pub(crate) fn lacks_changes(
     for (at, row) in since_keyframe(view, refs, number, at)?.0 {
         // A fold can have no changes either, and its revision names those from before the fold.
         if row.parts.is_empty()
-            && were_removed(&lineage::header(&row.header)?)
+            && is_delta_lost(&lineage::header(&row.header)?, &[])
             && fold::row(view, number, at)?.is_none()
         {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-/// Returns whether a revision that has no changes once had some, according to its header.
-pub(crate) fn were_removed(header: &RevisionHeader) -> bool {
-    header.delta != delta_parts::list_id(&[])
 }
 
 /// Writes a keyframe of a revision.

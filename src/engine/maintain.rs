@@ -2,7 +2,7 @@
 //! after it has answered, or in a maintenance thread, so no answer waits for it.
 
 use super::commit::Engine;
-use super::delta_parts::compressed;
+use super::delta_parts::{compressed, is_delta_lost};
 use super::index::{self, PositionedRecord};
 use super::journal_follower::APPLY_BYTES;
 use super::keyframe::{self, KeyframeDistance, MAX_FOREGROUND_KEYFRAME_BYTES, MAX_KEYFRAME_BYTES};
@@ -299,7 +299,7 @@ impl KeyframeBuilder {
             match change {
                 RecordChange::Revision { session, header, delta, .. } => {
                     let header = lineage::header(&header.0)?;
-                    if delta.is_empty() && keyframe::were_removed(&header) {
+                    if is_delta_lost(&header, delta) {
                         self.unfolded.insert(*session);
                     }
                     if self.unfolded.contains(session) {
