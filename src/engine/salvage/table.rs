@@ -22,7 +22,16 @@ impl SalvagedStore {
         let mut sequences = BTreeMap::new();
         let mut named = BTreeSet::new();
         let totals = self.decoded(&index, key::COUNTERS, key::TOTALS.to_vec(), TotalsRow::decode);
+        let removed = self.removed_sessions()?;
         for ((table, place), mut value) in index.rows {
+            let session = match table {
+                key::PRUNINGS => key::short_at(&value, 0),
+                _ => key::short_at(&place, 0).filter(|_| key::begins_with_session(table)),
+            };
+            // If a file of the index is damaged, older files can have rows that were deleted.
+            if session.is_some_and(|session| removed.contains(&session)) {
+                continue;
+            }
             if table == key::OBJECT_NAMES {
                 named.extend(key::last_number(&value));
                 continue;
@@ -164,8 +173,20 @@ impl SalvagedStore {
         place
     }
 
-    /// Returns the sessions with this id that can have rows. One that was permanently removed, or
-    /// that a join has replaced by another one, has none.
+    /// Returns the sessions that were permanently removed, or that a join has replaced by another
+    /// one. They have no rows.
+    fn removed_sessions(&self) -> Result<BTreeSet<SessionNumber>> {
+        let mut removed = BTreeSet::new();
+        for one in self.refs.sessions.all() {
+            let (number, session) = one?;
+            if session.removal == Some(SessionRemoval::Swept) {
+                removed.insert(number);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Returns the sessions with this id that can have rows.
     fn sessions_with(&self, id: SessionId) -> Vec<SessionNumber> {
         let found = self.refs.sessions.find(SessionLookup::Id(id)).unwrap_or_default();
         let found = found.into_iter();

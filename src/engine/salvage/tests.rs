@@ -3,7 +3,7 @@ use crate::backend::LogFrame;
 use crate::backend::rocks::RescuedIndex;
 use crate::engine::table_rows::rows_between;
 use crate::format::key::of;
-use crate::format::{CheckpointRow, HeadRow, Record, RecordChange, TotalsRow};
+use crate::format::{CheckpointRow, HeadRow, Record, RecordChange, SessionRemoval, TotalsRow};
 use crate::model::{Checkpoint, CheckpointId};
 use std::collections::HashMap;
 
@@ -57,6 +57,26 @@ fn a_row_stays_in_its_session_while_two_sessions_have_its_id() {
     // The number in the key is wrong.
     assert_eq!(session_of(6, &[2]), Some(2));
     assert_eq!(session_of(6, &[]), None);
+}
+
+/// Regression: if a file of the index was damaged, rows of a session that a join had replaced were
+/// read from an older file, and the repaired store was damaged.
+#[test]
+fn rows_of_a_removed_session_are_not_saved() {
+    let mut refs = crate::engine::refs::tests::of_one_session(NOW);
+    refs.sessions.change(0, |session| session.removal = Some(SessionRemoval::Swept)).unwrap();
+    let checkpoint = Checkpoint::new(CheckpointId::from_bytes([2; 16]), 1, NOW);
+    let row = CheckpointRow { checkpoint, operation: OperationId::from_bytes([3; 16]) }.encode();
+    let place = of(0).time(NOW).number(1).build();
+    let mut index = RescuedIndex { position: 100, ..RescuedIndex::default() };
+    let head = HeadRow { head: refs.head() }.encode();
+    index.rows.insert((key::COUNTERS, key::HEAD.to_vec()), head);
+    let totals = TotalsRow::default().encode();
+    index.rows.insert((key::COUNTERS, key::TOTALS.to_vec()), totals);
+    index.rows.insert((key::CHECKPOINTS, place.clone()), row);
+    let saved = salvage(index, vec![begun_at(100, &refs)], 0, NOW).unwrap();
+    assert_eq!(saved.lost, [""; 0]);
+    assert!(!saved.rows.contains(key::CHECKPOINTS, &place));
 }
 
 /// Regression: an operation that fills missing numbers moved the end up to which records are
