@@ -117,6 +117,11 @@ fn print_joined(joined: &JoinedWork, screen: &mut Screen) {
         screen.plain(&format!("  another machine has the branch {branch} checked out"));
         screen.dim(&format!("  forge branch switch {branch}"));
     }
+    if let Some(count) = joined.removed_checkpoints {
+        let checkpoints = count_text(count, "checkpoint");
+        screen.plain(&format!("  others pruned or undid {checkpoints} that this store had"));
+        screen.dim("  forge log --operations");
+    }
     for split in &joined.split {
         let (text, next) = describe_split(split);
         let Some(next) = next else {

@@ -467,6 +467,33 @@ fn a_sync_brings_both_sides_to_the_same() {
     assert_eq!(second.notes("later"), ["a"]);
 }
 
+/// The pull only said "1 operation", although checkpoints that were made here had disappeared.
+#[test]
+fn a_pull_says_how_many_checkpoints_others_have_pruned() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let second = Machine::joined(&environment, "second");
+    second.forge(["pull", "checkout"]).success();
+    for message in ["a", "b", "c"] {
+        second.forge(["checkpoint", "create", message]).success();
+    }
+    second.forge(["push"]).success();
+    let third = Machine::joined(&environment, "third");
+    third.forge(["pull", "checkout"]).success();
+    first.forge(["pull"]).success();
+    first.forge(["checkpoint", "prune", "--keep-last", "1", "--drop-manual"]).success();
+    first.forge(["push"]).success();
+    insta::assert_snapshot!(second.forge(["pull"]), @r"
+    Pulled checkout from origin: 1 operation, version 3
+      others pruned or undid 2 checkpoints that this store had
+      forge log --operations
+    ");
+    // What was not pushed is joined.
+    third.forge(["note", "add", "two"]).success();
+    let pulled = third.forge(["pull", "--json"]).json();
+    assert_eq!(pulled["sessions"][0]["removed_checkpoints"], 2, "{pulled}");
+}
+
 /// The error did not name the operation to undo, which only the log of another session lists. Later
 /// it named that operation for a dropped session too, which 'forge undo' does not find.
 #[test]

@@ -54,6 +54,10 @@ pub struct JoinedWork {
     /// here. A pull checks out no branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_out_elsewhere: Option<String>,
+    /// How many checkpoints that were here others have pruned or undone since the last pull; absent
+    /// for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed_checkpoints: Option<u64>,
 }
 
 impl JoinedWork {
@@ -70,6 +74,8 @@ impl JoinedWork {
         self.split.extend(later.split);
         let elsewhere = later.checked_out_elsewhere;
         self.checked_out_elsewhere = elsewhere.or(self.checked_out_elsewhere.take());
+        let removed = [self.removed_checkpoints, later.removed_checkpoints];
+        self.removed_checkpoints = removed.into_iter().flatten().reduce(|one, other| one + other);
     }
 }
 
@@ -221,7 +227,7 @@ impl<'a> Reapply<'a> {
         let split = split.into_iter().map(|(_, one)| one).collect();
         let renamed_branches = self.renamed()?;
         let renumbered = self.numbers.into_iter().filter(|(before, now)| before != now).collect();
-        Ok(JoinedWork { renumbered, renamed_branches, split, checked_out_elsewhere: None })
+        Ok(JoinedWork { renumbered, renamed_branches, split, ..JoinedWork::default() })
     }
 
     /// Returns the old and new names of the branches made here that were renamed because others

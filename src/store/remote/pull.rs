@@ -8,8 +8,8 @@ use crate::engine::journal_follower::IDLE_TAIL_BYTES;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{present_session, session as session_refs};
 use crate::error::{DepotError, Error, Result};
-use crate::format::ExportMark;
 use crate::format::remote::{ForeignOperations, RefPack, open_pack, pack_name, ref_name};
+use crate::format::{ExportMark, OperationEffect};
 use crate::model::{
     BranchNumber, BranchStatus, CloneId, OperationId, SessionHandle, SessionId, SessionNumber,
 };
@@ -207,6 +207,31 @@ impl Store {
         })
     }
 
+    /// Returns how many of the checkpoints up to the number `last` these operations have removed.
+    fn removed_checkpoints(
+        &self,
+        session: SessionNumber,
+        operations: &[OperationId],
+        last: u64,
+    ) -> Result<u64> {
+        let view = self.engine.follower.written_view()?;
+        let mut removed = 0;
+        for operation in operations {
+            let row = find_operation_of(&view, session, operation)?;
+            let Some(row) = row.filter(|row| row.taken_back_by.is_none()) else { continue };
+            for effect in &row.effects {
+                removed += match effect {
+                    OperationEffect::CheckpointHidden { old } => u64::from(old.sequence <= last),
+                    OperationEffect::Swept { checkpoints, .. } => {
+                        checkpoints.iter().filter(|(sequence, _)| *sequence <= last).count() as u64
+                    }
+                    _ => 0,
+                };
+            }
+        }
+        Ok(removed)
+    }
+
     pub(super) fn pulled_session(&self, id: SessionId) -> Result<Session> {
         let missing = || Error::Internal("a pulled session is missing".to_owned());
         self.shared_session(id)?.ok_or_else(missing)
@@ -250,6 +275,11 @@ impl Pull<'_> {
         }
         store.note_foreign(content.info.id, &foreign)?;
         let session = store.pulled_session(content.info.id)?;
+        if old.is_some() {
+            let new = &foreign.operations;
+            let removed = store.removed_checkpoints(session.number, new, since.sequence)?;
+            report.joined.removed_checkpoints = (removed > 0).then_some(removed);
+        }
         let since = if old == Some(session.number) { since } else { ExportMark::default() };
         if was_purged || store.was_purged_since(session.number, &since, last)? {
             self.note_rewrite()?;
