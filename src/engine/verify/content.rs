@@ -13,7 +13,7 @@ use crate::engine::refs::visible_sessions;
 use crate::engine::table_rows::for_each_row;
 use crate::engine::{delta_parts, lookup, materialize, timeline};
 use crate::error::{Error, Result};
-use crate::format::key;
+use crate::format::key::{self, of};
 use crate::format::{
     Delta, KeyframeRow, ObjectKind, RevisionHeader, RevisionRow, SegmentRow, StateChunk,
     entry_hash, is_self_contained, is_whole, object_id, object_kind,
@@ -79,17 +79,18 @@ pub(super) fn digests(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     for (number, header, parts) in rows {
         let own = RevisionRef { branch: header.branch, sequence: header.sequence };
         let folds = fold::row(view, number, own)?.is_some();
-        let begins = if folds { first_folded(view, number, own)? } else { header.clone() };
-        let start = match begins.start() {
+        let begins = if folds { first_folded(view, number, own)? } else { Some(header.clone()) };
+        let start = begins.and_then(|begins| match begins.start() {
             None => Some((StateDigest::EMPTY, 0)),
             Some(from) => sums.get(&(number, from.sequence)).copied(),
-        };
+        });
         let place = format!("revision #{}", header.sequence);
         if parts.contains(&LOST_OBJECT) {
             findings.lost_before += 1;
             continue;
         }
-        // The revision that the claims come from was lost, so this revision cannot be checked.
+        // The revision that the claims come from, or the first one of a fold, was lost, so this
+        // revision cannot be checked.
         let Some((digest, count)) = start else { continue };
         match replay(view, &parts, digest, count) {
             Ok((sum, names)) => {
@@ -135,12 +136,13 @@ pub(super) fn heads(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Resul
     Ok(())
 }
 
-/// Returns the header of the first revision that was folded into this one.
+/// Returns the header of the first revision that was folded into this one; `None` if that revision
+/// was lost before a repair.
 fn first_folded(
     view: &ReadSnapshot,
     number: SessionNumber,
     mut at: RevisionRef,
-) -> Result<RevisionHeader> {
+) -> Result<Option<RevisionHeader>> {
     loop {
         let Some(row) = fold::row(view, number, at)? else {
             let what = format!("the list of revisions folded into #{}", at.sequence);
@@ -149,8 +151,14 @@ fn first_folded(
         let into = at.sequence;
         at.sequence = row.first;
         if at.sequence == into || fold::row(view, number, at)?.is_none() {
+            // A repair puts the mark of a lost revision in the table of those that are not folded.
+            let place = of(number).branch(at.branch).number(at.sequence).build();
+            if view.get(key::REVISIONS, &place)?.is_some_and(|row| row == RevisionRow::LOST) {
+                return Ok(None);
+            }
             let found = fold::find(view, number, at.branch, (at.sequence, into))?;
             return RevisionHeader::decode(&found.header)
+                .map(Some)
                 .map_err(Error::corrupt(format!("the header of #{}", at.sequence)));
         }
     }
