@@ -21,7 +21,7 @@ use std::num::NonZero;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::thread::{available_parallelism, scope};
-use store::{Read, copy, files, make, read};
+use store::{Read, copy, files, join, make, read};
 
 const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 /// More numbers than the store has.
@@ -62,6 +62,15 @@ impl Golden {
         let path = folder.path().join("golden");
         make(&path, &options);
         Self::of(folder, path, options)
+    }
+
+    /// With a session that joins have replaced by another one with the same id.
+    fn joined() -> Self {
+        let folder = scratch_folder();
+        let path = folder.path().join("golden");
+        make(&path, &Options::default());
+        join(&path);
+        Self::of(folder, path, Options::default())
     }
 
     fn of(folder: tempfile::TempDir, path: PathBuf, options: Options) -> Self {
@@ -338,6 +347,16 @@ fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
 #[test]
 fn no_flipped_bit_gives_false_data_or_an_unreported_loss() {
     flip("flipped bits", &Golden::new(), 300);
+}
+
+/// Regression: a repair gave all revisions of a joined session to the one that it has replaced.
+#[test]
+fn no_flipped_bit_of_a_store_with_a_joined_session_gives_false_data() {
+    let golden = Golden::joined();
+    let repaired = golden.path.with_extension("repaired");
+    assert_eq!(golden.repair(&golden.path, &repaired).unwrap().lost, [""; 0]);
+    assert_eq!(golden.read(&repaired), golden.read);
+    flip("flipped bits of a joined session", &golden, 150);
 }
 
 /// Regression: for each flipped bit, a store with seals was reported as forged, and none of it as

@@ -1,9 +1,11 @@
 //! The store that is damaged, and what must be read from it.
 
 use super::{TIME, act};
+use crate::remote::SECRET;
 use forge_store::error::Error;
 use forge_store::model::{BranchMetadata, Fact, FactOrigin, Key, Kind, Value};
 use forge_store::redact::{PartEnding, TextForm};
+use forge_store::store::remote::{Depot, MemoryDepot, Remote};
 use forge_store::store::{
     CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, SourceChunk, Store,
     WriteContext,
@@ -12,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The number of revisions in the index; half as many are in the tail.
 const APPLIED: i64 = 36;
@@ -103,6 +106,32 @@ pub(crate) fn make(path: &Path, options: &Options) {
     aside.checkpoint(NewCheckpoint::manual("spooled")).save().unwrap();
 }
 
+/// Pulls a session into the store, and joins it twice with what another store pushed.
+pub(super) fn join(path: &Path) {
+    let depot: Arc<dyn Depot> = Arc::new(MemoryDepot::default());
+    Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+    let open = || Remote::open(Arc::clone(&depot), &SECRET).unwrap();
+    let (here, there) = (open(), open());
+    let store = Store::open(path, Options::default()).unwrap();
+    let other = Store::in_memory().unwrap();
+    let theirs = other.create_session(&later(60), NewSession::named("joined")).unwrap();
+    theirs.write(&later(60)).change(change(60, 0)).commit().unwrap();
+    other.push(&later(60), &there, &theirs).unwrap();
+    let handle = here.sessions().unwrap()[0].handle;
+    store.pull(&later(60), &here, &handle, None).unwrap();
+    for round in [61, 63] {
+        theirs.write(&later(round)).change(change(round, round)).commit().unwrap();
+        other.push(&later(round), &there, &theirs).unwrap();
+        let (act, ours) = (later(round + 1), store.session("joined").unwrap());
+        let write = ours.write(&act).change(change(round + 1, round + 1));
+        let write = write.fact(fact(round + 1, "here".into()));
+        let checkpoint = NewCheckpoint::manual(format!("at {round}"));
+        write.checkpoint(checkpoint.tags(["tag0".to_owned()])).commit().unwrap();
+        let pulled = store.pull(&act, &here, &handle, None).unwrap();
+        assert!(!pulled.joined.renumbered.is_empty(), "{pulled:?}");
+    }
+}
+
 /// The value of each item, or its error.
 pub(crate) type Read = BTreeMap<String, Result<blake3::Hash, String>>;
 
@@ -121,7 +150,7 @@ pub(crate) fn read(path: &Path, options: &Options, numbers: u64) -> Read {
             return read;
         }
     };
-    for name in ["s", "other", "kept"] {
+    for name in ["s", "other", "kept", "joined"] {
         let session = match store.session(name) {
             Ok(session) => session,
             Err(error) => {
