@@ -382,8 +382,13 @@ impl KeyframeBuilder {
             }
             _ => KeyframeDistance::of(&view, &self.refs, session, at)?,
         };
-        let is_due =
-            distance.is_due(&row) && !keyframe::lacks_changes(&view, &self.refs, session, at)?;
+        let is_due = distance.is_due(&row);
+        if is_due && keyframe::lacks_changes(&view, &self.refs, session, at)? {
+            // An earlier pass met the revisions without changes.
+            self.unfolded.insert(session);
+            self.distances.remove(&place);
+            return Ok(());
+        }
         let distance = if is_due {
             keyframe::make(base, rows, &self.refs, &self.object_cache, position, (session, at))?
         } else {
