@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::format::key::{self, of};
 use crate::format::{
     Delta, EntryBytes, ObjectKind, OperationEffect, OperationRow, Record, RevisionRow,
+    SessionRemoval,
 };
 use crate::model::{Operation, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, HashMap};
@@ -25,6 +26,10 @@ impl SalvagedStore {
         let refs = self.refs.clone();
         for one in refs.sessions.all() {
             let (number, session) = one?;
+            // A join that was stopped left it. The next one begins again.
+            if session.removal == Some(SessionRemoval::Incomplete) {
+                continue;
+            }
             for (branch, one) in (0..).zip(&session.branches) {
                 let Some(head) = one.head else { continue };
                 let at = timeline::head_of(&refs, number, branch)?;
