@@ -4,7 +4,7 @@ use crate::backend::Snapshot;
 use crate::engine::blob::{self, BlobCache};
 use crate::engine::checkpoint;
 use crate::engine::index::fold;
-use crate::engine::lineage::RevisionRef;
+use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::refs::{StoreRefs, session as session_refs};
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BundleSession, ObjectKind, OperationEffect, OperationRow, RecordBytes, RecordChange,
-    RevisionHeader, SegmentRow, SessionRefs, decode_object_with_prefix, object_id,
+    RevisionHeader, SegmentRow, SequenceRow, SessionRefs, decode_object_with_prefix, object_id,
 };
 use crate::model::SessionNumber;
 
@@ -158,7 +158,10 @@ pub(super) fn check_continuity(
         RecordChange::Switched { branch, .. } => drop(here.branch(*branch)?),
         RecordChange::Checkpoint { checkpoint, .. } => {
             here.branch(checkpoint.branch)?;
-            if checkpoint.sequence > here.next_sequence
+            let own = SequenceRow::Checkpoint(checkpoint.id);
+            let known = lineage::sequence_row(&context.view()?, number, checkpoint.sequence)?;
+            if known.is_some_and(|known| known != own)
+                || checkpoint.sequence > here.next_sequence
                 || checkpoint.revision.is_some_and(|one| one >= here.next_sequence)
             {
                 return Err(went());
