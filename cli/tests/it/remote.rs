@@ -505,7 +505,9 @@ fn a_pull_of_a_session_that_was_removed_here_names_the_commands_that_bring_it_ba
     first.forge(["checkpoint", "prune", "--sessions", "0s"]).success();
     let refused = first.forge(["pull", "checkout"]);
     assert_eq!(refused.code, 4, "{refused}");
-    assert!(refused.stderr.contains("if it was pruned, 'forge undo "), "{refused}");
+    let named = "the session 'checkout' was pruned here: 'forge undo ";
+    assert!(refused.stderr.contains(named), "{refused}");
+    assert!(refused.stderr.contains(" --session later' brings it back"), "{refused}");
     // Regression: all sessions could not be pulled without an error any more.
     let left_out = "Left out the session 'checkout': it was dropped or pruned here.\n";
     let all = first.forge(["pull", "--all"]);
@@ -517,7 +519,7 @@ fn a_pull_of_a_session_that_was_removed_here_names_the_commands_that_bring_it_ba
     assert_eq!((all.code, all.stderr.as_str()), (0, left_out), "{all}");
     let refused = first.forge(["pull", "checkout"]);
     assert_eq!(refused.code, 4, "{refused}");
-    let named = "if it was dropped, 'forge session restore checkout' brings it back";
+    let named = "dropped here: 'forge session restore checkout' brings it back";
     assert!(refused.stderr.contains(named), "{refused}");
     first.forge(["session", "restore", "checkout"]).success();
     insta::assert_snapshot!(first.forge(["pull", "--all"]), @"Nothing to pull from origin: checkout");

@@ -6,10 +6,11 @@ use super::unfinished::BundleMark;
 use super::verify::verify_bundle;
 use super::{BundleReader, BundleSource, MAX_RECORD_BYTES, damaged};
 use crate::engine::commit::CommitDurability;
-use crate::engine::index::find_operation_of;
+use crate::engine::index::{find_operation, find_operation_of};
 use crate::engine::journal_follower::{APPLY_BYTES, IDLE_TAIL_BYTES};
 use crate::engine::object;
 use crate::engine::plan_context::PlanContext;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{
     StoreRefs, advance_by, of_kind, present_session, session as session_refs,
 };
@@ -150,7 +151,8 @@ impl Store {
         }
         let refs = self.engine.follower.written_refs()?.0;
         let sessions = &mut contents.sessions.iter();
-        sessions.try_for_each(|session| place(&refs, session, target.into).map(drop))?;
+        let view = || self.engine.follower.written_view();
+        sessions.try_for_each(|session| place(&refs, session, target.into, &view).map(drop))?;
         let begun = contents.sessions.iter().flat_map(|session| &session.begun);
         let done = begun.map(|one| (one.operation, one.effects as usize)).collect();
         let mark = match target.into {
@@ -207,6 +209,7 @@ fn place(
     refs: &StoreRefs,
     session: &BundleSession,
     into: Option<SessionNumber>,
+    view: &dyn Fn() -> Result<ReadSnapshot>,
 ) -> Result<(SessionNumber, bool)> {
     let known = refs.sessions.find(SessionLookup::Id(session.info.id))?;
     let mut own = known.into_iter().filter(|(number, known)| match into {
@@ -217,13 +220,21 @@ fn place(
     if let Some((number, here)) = own.next() {
         if let (Some(SessionRemoval::Pruned(operation)), None) = (here.removal, into) {
             let name = &here.info.name;
-            return Err(Error::Conflict(format!(
-                "the session '{name}' was removed here: if it was dropped, 'forge session restore \
-                 {}' brings it back; if it was pruned, 'forge undo {}' in the session from which \
-                 it was pruned",
-                quoted(name),
-                operation.short()
-            )));
+            let by = find_operation(&view()?, &operation)?.map_or(number, |row| row.session);
+            return Err(Error::Conflict(if by == number {
+                format!(
+                    "the session '{name}' was dropped here: 'forge session restore {}' brings it \
+                     back",
+                    quoted(name)
+                )
+            } else {
+                let (operation, session) = (operation.short(), session_refs(refs, by)?);
+                let session = quoted(&session.info.name);
+                format!(
+                    "the session '{name}' was pruned here: 'forge undo {operation} --session \
+                     {session}' brings it back"
+                )
+            }));
         }
         if here.next_sequence <= session.from {
             return Err(missing_part(session));
@@ -384,7 +395,7 @@ impl BundleImporter<'_> {
         let first_branch = self.next_branches.get(named).copied().flatten();
         self.store.engine.commit(CommitDurability::Later, &mut |context| {
             let mut refs = (*context.refs).clone();
-            let (number, is_there) = place(&refs, session, self.into)?;
+            let (number, is_there) = place(&refs, session, self.into, &|| context.view())?;
             let mut changes = Vec::new();
             if !is_there {
                 self.check_agent(&refs, session)?;
