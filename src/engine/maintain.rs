@@ -252,7 +252,7 @@ pub(super) struct KeyframeBuilder {
     chunks: BTreeSet<u64>,
     /// Sessions with revisions whose changes were removed permanently before they were imported. No
     /// keyframe is made of their later revisions before the end of the pruning that folded them.
-    unfolded: BTreeSet<SessionNumber>,
+    pub(super) unfolded: BTreeSet<SessionNumber>,
     /// Objects from which keyframes were made. A keyframe shares most chunks with the one before
     /// it.
     object_cache: ObjectCache,

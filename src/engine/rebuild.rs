@@ -180,6 +180,10 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
     let mut work = KeyframeBuilder::new(refs.clone(), super::keyframe::MAX_KEYFRAME_BYTES);
     let before = count_keyframes(rows, position)?;
     for (session, at, reset, keyframed) in todo {
+        // No state of such a session can be computed, and each attempt reads all revisions.
+        if !keyframed && work.unfolded.contains(&session) {
+            continue;
+        }
         // If data that the keyframe needs is lost, no keyframe is made.
         if keyframed || work.keyframe(&EmptySnapshot, rows, position, session, at, reset).is_err() {
             work.distances.remove(&(session, at.branch));

@@ -163,7 +163,16 @@ fn quotes(text: &[u8], at: usize) -> usize {
 fn next_word(text: &[u8], at: usize) -> Range<usize> {
     let at = at + run(text, at, 8, |byte| byte == b' ' || byte == b'\t');
     let opened = quotes(text, at);
-    let from = at + opened;
+    let mut from = at + opened;
+    // A line end or another sign that is an escape here, as in JSON, is no part of the word.
+    from += match text.get(from.wrapping_sub(1)..) {
+        Some([b'\\', b'n' | b'r' | b't', ..]) if opened > 0 => 1,
+        Some([b'\\', b'u', digits @ ..]) if opened > 0 => {
+            let digits = digits.get(..4).unwrap_or_default();
+            if digits.len() == 4 && digits.iter().all(u8::is_ascii_hexdigit) { 5 } else { 0 }
+        }
+        _ => 0,
+    };
     let is_of_word = |byte: u8| byte.is_ascii_graphic() && !b"\\\"'`<>|".contains(&byte);
     from..from + run(text, from, 128, is_of_word)
 }

@@ -359,6 +359,31 @@ fn quotes_around_an_argument_that_are_escaped_twice_stay() {
 }
 
 /// Regression: the name of a value in a row of a query is far before it, and the value stayed.
+/// Regression: the letter of an escape was removed without its backslash, and the line of the
+/// transcript could not be read any more.
+#[test]
+fn json_stays_valid_if_a_password_follows_an_escape() {
+    for text in [
+        "nuget push x -k \nEnter9xK39abcd fail",
+        "dotnet nuget push a.nupkg -k \\\n9xK39abcd",
+        "mysql -p\u{1b}[32mXk9abcQ7 shop",
+        "net user bob\n9xK39abQ /add",
+    ] {
+        let json = serde_json::json!({ "a": text }).to_string();
+        let clean = Redactor::new().clean(&json, TextForm::Json).into_owned();
+        assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{clean}");
+        assert!(!clean.contains("xK39") && !clean.contains("Xk9abcQ7"), "{clean}");
+    }
+    // The arguments of a call are JSON in JSON.
+    let json = serde_json::json!({ "cmd": "nuget push x -k \n9xK39abcd" }).to_string();
+    let json = serde_json::json!({ "arguments": json }).to_string();
+    let clean = Redactor::new().clean(&json, TextForm::Json).into_owned();
+    let outer: serde_json::Value = serde_json::from_str(&clean).unwrap();
+    let inner = outer["arguments"].as_str().unwrap();
+    assert!(serde_json::from_str::<serde_json::Value>(inner).is_ok(), "{clean}");
+    assert!(!clean.contains("xK39"), "{clean}");
+}
+
 #[test]
 fn a_value_in_a_row_of_a_query_is_found_by_the_name_of_its_column() {
     let secret = "Vq8rT2mZx4Kp";

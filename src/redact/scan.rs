@@ -145,6 +145,13 @@ pub(crate) fn scan(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFind
         let (found, _) = scan_as_written(&view.bytes, 0..view.bytes.len(), form);
         view.found(found, &share, &mut all);
     }
+    // Half of an escape would make JSON invalid: its backslash is removed with its letter.
+    if form == TextForm::Json {
+        for found in &mut all.findings {
+            let before = text.get(..found.range.start).unwrap_or_default();
+            found.range.start -= byte_text::backslashes_at_end(before) % 2;
+        }
+    }
     all
 }
 

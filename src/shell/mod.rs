@@ -60,6 +60,11 @@ fn inner_line(command: &SimpleCommand) -> Option<&str> {
     shell_line(&words)
 }
 
+/// Returns the programs of the line that a shell gets; `None` if the command is no such shell.
+pub(crate) fn inner_commands(command: &SimpleCommand) -> Option<Vec<SimpleCommand>> {
+    inner_line(command).map(split).filter(|inner| !inner.is_empty())
+}
+
 /// Returns the programs of a command line, in order. In place of a shell that gets a line, as in
 /// `bash -lc LINE`, it has the programs of that line.
 #[must_use]

@@ -53,39 +53,48 @@ impl NamedFiles {
         }
         let folder = command.working_dir.as_ref().map(FactText::preview);
         let mut folder = folder.or(root.map(ProjectRoot::as_str)).unwrap_or_default().to_owned();
-        let parts = shell::split_inner(line);
+        let commands = shell::split(line);
         let mut named: Option<Vec<String>> = None;
-        for (place, part) in parts.iter().enumerate() {
-            let mut words = part.words.iter().map(String::as_str);
-            let program = words.next().unwrap_or_default();
-            if program == "cd" {
-                folder = joined(&folder, words.next().unwrap_or("~"));
+        for (place, command) in commands.iter().enumerate() {
+            let inner = shell::inner_commands(command);
+            let outer_folder = inner.as_ref().map(|_| folder.clone());
+            for part in inner.as_deref().unwrap_or(std::slice::from_ref(command)) {
+                let mut words = part.words.iter().map(String::as_str);
+                let program = words.next().unwrap_or_default();
+                if program == "cd" {
+                    folder = joined(&folder, words.next().unwrap_or("~"));
+                }
+                if program.rsplit('/').next() != Some("git") {
+                    continue;
+                }
+                let elsewhere =
+                    part.words.get(1).filter(|word| *word == "-C").and(part.words.get(2));
+                let Some(verb) = git_verb(&mut words) else { continue };
+                let paths = match named_by(verb, &words.collect::<Vec<_>>()) {
+                    None => continue,
+                    // Only the beginning of a long line is stored.
+                    Some(Self::At(_)) if text.whole().is_some() && place + 1 == commands.len() => {
+                        return Some(Self::Unclear);
+                    }
+                    Some(Self::At(paths)) => paths,
+                    Some(all_or_unclear) => return Some(all_or_unclear),
+                };
+                let named = named.get_or_insert_default();
+                let folder = elsewhere.map_or_else(|| folder.clone(), |to| joined(&folder, to));
+                for path in paths {
+                    let path = joined(&folder, &path);
+                    if path.contains(['*', '?', '[', '$', '`', '~', ':']) {
+                        return Some(Self::Unclear);
+                    }
+                    if path.is_empty() || root.is_some_and(|root| root.as_str() == path) {
+                        return Some(Self::All);
+                    }
+                    named.push(shown_path(root, &path).into_owned());
+                }
             }
-            if program.rsplit('/').next() != Some("git") {
-                continue;
-            }
-            let elsewhere = part.words.get(1).filter(|word| *word == "-C").and(part.words.get(2));
-            let Some(verb) = git_verb(&mut words) else { continue };
-            let paths = match named_by(verb, &words.collect::<Vec<_>>()) {
-                None => continue,
-                // Only the beginning of a long line is stored.
-                Some(Self::At(_)) if text.whole().is_some() && place + 1 == parts.len() => {
-                    return Some(Self::Unclear);
-                }
-                Some(Self::At(paths)) => paths,
-                Some(all_or_unclear) => return Some(all_or_unclear),
-            };
-            let named = named.get_or_insert_default();
-            let folder = elsewhere.map_or_else(|| folder.clone(), |to| joined(&folder, to));
-            for path in paths {
-                let path = joined(&folder, &path);
-                if path.contains(['*', '?', '[', '$', '`', '~', ':']) {
-                    return Some(Self::Unclear);
-                }
-                if path.is_empty() || root.is_some_and(|root| root.as_str() == path) {
-                    return Some(Self::All);
-                }
-                named.push(shown_path(root, &path).into_owned());
+            // A `cd` in a shell ends with that shell.
+            if let Some(outer_folder) = outer_folder {
+                folder = outer_folder;
             }
         }
         named.map(Self::At)
@@ -235,6 +244,8 @@ mod tests {
             ("git add -p a.rs", &[]),
             ("sh -c 'git add a.rs && git commit -m x'", &["sub/a.rs"]),
             ("cd .. && sh -c 'git add a.rs; make' && git commit -m x", &["a.rs"]),
+            // Regression: the folder of the shell was taken for that of what follows it.
+            ("sh -c 'cd x && make' && git add a.rs", &["sub/a.rs"]),
         ] {
             let expected = expected.iter().map(|path| (*path).to_owned()).collect();
             assert_eq!(added(line), Some(NamedFiles::At(expected)), "{line}");

@@ -62,6 +62,12 @@ pub fn match_hook_compactions(
         if let (Some(found), Some(draft)) = (found, drafts.get_mut(*place)) {
             draft.key.clone_from(&found.checkpoint.key);
             adopted.push(found.checkpoint.key.clone());
+            // A fork that joined this session has a copy of a compaction that happened here.
+            if same.is_some_and(|one| !one.is_copied())
+                && let Value::Map(body) = &mut draft.body
+            {
+                body.remove("copied");
+            }
         }
     }
     for one in &known {

@@ -150,7 +150,11 @@ fn card(parts: &ServerParts, summary: &SessionSummary) -> Result<SessionCard, Co
         path: format!("/s/{}", summary.info.id),
         agent: summary.info.agent.as_deref().map(clean),
         last: summary.last_event.map(|at| parts.zone.date_and_clock(at)),
-        last_prompt: brief.prompts.first().map(|line| clean(&line.text)),
+        last_prompt: brief
+            .prompts
+            .iter()
+            .find(|line| line.kind == Kind::Prompt)
+            .map(|line| clean(&line.text)),
         failing: brief.failing.iter().map(|line| clean(&line.text)).collect(),
         confirmed: brief
             .confirmed

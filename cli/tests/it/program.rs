@@ -93,6 +93,10 @@ fn an_agent_is_where_it_last_recorded_something_that_is_still_there() {
     assert_eq!(number("HEAD"), 1, "the note");
     environment.forge(["note", "add", "another plan", "--session", "new"]).success();
     assert_eq!((number("HEAD"), number("HEAD~1")), (4.into(), 1.into()));
+    // Regression: it was the last number, also that of a checkpoint of an earlier moment.
+    let early = ["checkpoint", "create", "at first", "--at", "#1", "--session", "new"];
+    environment.forge(early).success();
+    assert_eq!(number("HEAD"), 4);
 }
 
 #[test]

@@ -519,7 +519,7 @@ fn a_pull_of_a_session_that_was_removed_here_names_the_commands_that_bring_it_ba
     assert_eq!((all.code, all.stderr.as_str()), (0, left_out), "{all}");
     let refused = first.forge(["pull", "checkout"]);
     assert_eq!(refused.code, 4, "{refused}");
-    let named = "dropped here: 'forge session restore checkout' brings it back";
+    let named = "the session 'checkout' was dropped here: 'forge session restore ";
     assert!(refused.stderr.contains(named), "{refused}");
     first.forge(["session", "restore", "checkout"]).success();
     insta::assert_snapshot!(first.forge(["pull", "--all"]), @"Nothing to pull from origin: checkout");

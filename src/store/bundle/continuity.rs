@@ -158,9 +158,11 @@ pub(super) fn check_continuity(
         RecordChange::Switched { branch, .. } => drop(here.branch(*branch)?),
         RecordChange::Checkpoint { checkpoint, .. } => {
             here.branch(checkpoint.branch)?;
-            let own = SequenceRow::Checkpoint(checkpoint.id);
-            let known = lineage::sequence_row(&context.view()?, number, checkpoint.sequence)?;
-            if known.is_some_and(|known| known != own)
+            let is_taken = checkpoint.sequence < here.next_sequence && {
+                let known = lineage::sequence_row(&context.view()?, number, checkpoint.sequence)?;
+                known.is_some_and(|known| known != SequenceRow::Checkpoint(checkpoint.id))
+            };
+            if is_taken
                 || checkpoint.sequence > here.next_sequence
                 || checkpoint.revision.is_some_and(|one| one >= here.next_sequence)
             {

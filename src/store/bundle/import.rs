@@ -225,7 +225,7 @@ fn place(
                 format!(
                     "the session '{name}' was dropped here: 'forge session restore {}' brings it \
                      back",
-                    quoted(name)
+                    here.info.id
                 )
             } else {
                 let (operation, session) = (operation.short(), session_refs(refs, by)?);

@@ -3,6 +3,7 @@
 use super::join::Joined;
 use super::track::{KnownRef, SharedPart};
 use super::{DepotRead, ReadRef, Remote, unopened_object};
+use crate::engine::checkpoint;
 use crate::engine::index::find_operation_of;
 use crate::engine::journal_follower::IDLE_TAIL_BYTES;
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -15,7 +16,7 @@ use crate::model::{
 };
 use crate::store::bundle::PackTarget;
 use crate::store::{JoinedWork, Session, Store, WriteContext};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Cursor;
 
 /// The maximum number of attempts to import the packs of a ref while others combine them.
@@ -215,19 +216,27 @@ impl Store {
         last: u64,
     ) -> Result<u64> {
         let view = self.engine.follower.written_view()?;
-        let mut removed = 0;
+        let mut hidden = BTreeSet::new();
         for operation in operations {
             let row = find_operation_of(&view, session, operation)?;
             let Some(row) = row.filter(|row| row.taken_back_by.is_none()) else { continue };
             for effect in &row.effects {
-                removed += match effect {
-                    OperationEffect::CheckpointHidden { old } => u64::from(old.sequence <= last),
-                    OperationEffect::Swept { checkpoints, .. } => {
-                        checkpoints.iter().filter(|(sequence, _)| *sequence <= last).count() as u64
+                match effect {
+                    OperationEffect::CheckpointHidden { old } if old.sequence <= last => {
+                        hidden.insert(old.id);
                     }
-                    _ => 0,
-                };
+                    OperationEffect::Swept { checkpoints, .. } => {
+                        let known = checkpoints.iter().filter(|(sequence, _)| *sequence <= last);
+                        hidden.extend(known.map(|(_, id)| *id));
+                    }
+                    _ => {}
+                }
             }
+        }
+        // A checkpoint that was replaced, or brought back later, is still here.
+        let mut removed = 0;
+        for id in &hidden {
+            removed += u64::from(checkpoint::by_id(&view, session, id)?.is_none());
         }
         Ok(removed)
     }

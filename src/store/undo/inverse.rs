@@ -6,6 +6,7 @@ use super::swept;
 use crate::diff;
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::compare;
+use crate::engine::index::operations_of;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::lookup;
 use crate::engine::plan_context::PlanContext;
@@ -138,8 +139,13 @@ impl Session {
                     }
                 }
                 OperationEffect::SessionShown { of } => {
-                    let current =
-                        [context.refs.pinned, context.refs.last_used].contains(&Some(*of));
+                    // The operation that brought it back may itself have made it the last used one.
+                    let is_used_since = || -> Result<bool> {
+                        let mut since = operations_of(view, *of)?.into_iter();
+                        Ok(since.any(|row| row.position > target.position))
+                    };
+                    let current = context.refs.pinned == Some(*of)
+                        || (context.refs.last_used == Some(*of) && is_used_since()?);
                     let own = session_refs(&context.refs, *of)?;
                     let name = &own.info.name;
                     if own.removal.is_some() {
@@ -149,8 +155,8 @@ impl Session {
                     }
                     if current {
                         return Err(Error::Conflict(format!(
-                            "the session '{name}' was used again since: prune or drop it again when \
-                             it has ended"
+                            "the session '{name}' is in use again: prune or drop it again when it \
+                             has ended"
                         )));
                     }
                     let pruning = target.takes_back.unwrap_or(target.operation.id);

@@ -265,13 +265,22 @@ impl AgentMessage {
 /// itself if no such number is still there.
 fn last_numbered(session: &Session, head: ResolvedMoment) -> Result<ResolvedMoment> {
     let last = session.summary()?.last_sequence;
-    // The number of a checkpoint that was undone or pruned names nothing.
+    // The number of a checkpoint that was undone or pruned names nothing. A later number can also
+    // be on another branch, or be that of a checkpoint of an earlier moment.
+    let branch = session.branch_of(&head)?;
     let existing = |number| match session.at_sequence(number) {
         Err(Error::NotFound { .. } | Error::Folded { .. }) => None,
-        found => Some(found),
+        Ok(found) if found.revision() != head.revision() => None,
+        Ok(found) => match session.branch_of(&found) {
+            Ok(name) if name != branch => None,
+            Ok(_) => Some(Ok(found)),
+            Err(error) => Some(Err(error)),
+        },
+        Err(error) => Some(Err(error)),
     };
     let later = head.revision().unwrap_or(0) + 1..=last;
-    Ok(later.rev().find_map(existing).transpose()?.unwrap_or(head))
+    let found = later.rev().find_map(existing).transpose()?;
+    Ok(found.unwrap_or(head))
 }
 
 impl CheckpointReference {

@@ -12,8 +12,8 @@ use crate::rot::store::{Read as StoreContents, make, read as read_all};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{BranchMetadata, Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    BundleRange, ClaimChange, NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome,
-    WriteContext,
+    BundleRange, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, VerifyDepth,
+    VerifyOutcome, WriteContext,
 };
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -248,6 +248,24 @@ fn branches_that_both_sides_made_are_refused() {
         session.switch_branch(&act("switch"), name, false).unwrap();
     }
     let [here, there] = stores;
+    let before = whole(&here);
+    let other = whole(&there);
+    let refused = here.import_bundle(&act("import"), &mut Cursor::new(&other), None);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
+    assert!(whole(&here) == before);
+}
+
+/// Regression: the checkpoint was taken, and its number then led to it and to the revision here.
+#[test]
+fn a_checkpoint_with_the_number_of_a_revision_here_is_refused() {
+    let (_, bytes) = small();
+    let (here, there) = (Store::in_memory().unwrap(), Store::in_memory().unwrap());
+    for store in [&here, &there] {
+        store.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
+    }
+    note(&here.session("s").unwrap(), "A", "here");
+    let (session, context) = (there.session("s").unwrap(), act("checkpoint"));
+    session.write(&context).checkpoint(NewCheckpoint::manual("there")).commit().unwrap();
     let before = whole(&here);
     let other = whole(&there);
     let refused = here.import_bundle(&act("import"), &mut Cursor::new(&other), None);

@@ -344,6 +344,6 @@ fn a_pruning_is_not_redone_after_its_session_was_used_again() {
     work.undo(&act(602), None).unwrap();
     revise(&old, 603, &[("n", Some("second".to_owned()))]);
     let refused = work.redo(&act(604)).unwrap_err();
-    let expected = "the session 'old' was used again since: prune or drop it again";
+    let expected = "the session 'old' is in use again: prune or drop it again";
     assert!(refused.to_string().contains(expected), "{refused}");
 }
