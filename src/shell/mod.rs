@@ -71,13 +71,14 @@ pub(crate) fn inner_commands(command: &SimpleCommand) -> Option<Vec<SimpleComman
 pub fn split_inner(line: &str) -> Vec<SimpleCommand> {
     let mut done = Vec::new();
     for command in split(line) {
-        let mut inner = inner_line(&command).map(split).unwrap_or_default();
+        let Some(mut inner) = inner_commands(&command) else {
+            done.push(command);
+            continue;
+        };
         if let Some(last) = inner.last_mut() {
             last.joint = command.joint;
-            done.append(&mut inner);
-        } else {
-            done.push(command);
         }
+        done.append(&mut inner);
     }
     done
 }

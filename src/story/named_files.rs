@@ -56,48 +56,59 @@ impl NamedFiles {
         let commands = shell::split(line);
         let mut named: Option<Vec<String>> = None;
         for (place, command) in commands.iter().enumerate() {
+            // Only the beginning of a long line is stored.
+            let may_be_cut = text.whole().is_some() && place + 1 == commands.len();
             let inner = shell::inner_commands(command);
-            let outer_folder = inner.as_ref().map(|_| folder.clone());
-            for part in inner.as_deref().unwrap_or(std::slice::from_ref(command)) {
-                let mut words = part.words.iter().map(String::as_str);
-                let program = words.next().unwrap_or_default();
-                if program == "cd" {
-                    folder = joined(&folder, words.next().unwrap_or("~"));
-                }
-                if program.rsplit('/').next() != Some("git") {
-                    continue;
-                }
-                let elsewhere =
-                    part.words.get(1).filter(|word| *word == "-C").and(part.words.get(2));
-                let Some(verb) = git_verb(&mut words) else { continue };
-                let paths = match named_by(verb, &words.collect::<Vec<_>>()) {
-                    None => continue,
-                    // Only the beginning of a long line is stored.
-                    Some(Self::At(_)) if text.whole().is_some() && place + 1 == commands.len() => {
-                        return Some(Self::Unclear);
-                    }
-                    Some(Self::At(paths)) => paths,
-                    Some(all_or_unclear) => return Some(all_or_unclear),
-                };
-                let named = named.get_or_insert_default();
-                let folder = elsewhere.map_or_else(|| folder.clone(), |to| joined(&folder, to));
-                for path in paths {
-                    let path = joined(&folder, &path);
-                    if path.contains(['*', '?', '[', '$', '`', '~', ':']) {
-                        return Some(Self::Unclear);
-                    }
-                    if path.is_empty() || root.is_some_and(|root| root.as_str() == path) {
-                        return Some(Self::All);
-                    }
-                    named.push(shown_path(root, &path).into_owned());
-                }
-            }
             // A `cd` in a shell ends with that shell.
-            if let Some(outer_folder) = outer_folder {
-                folder = outer_folder;
+            let mut inner_folder = inner.as_ref().map(|_| folder.clone());
+            let folder = inner_folder.as_mut().unwrap_or(&mut folder);
+            for part in inner.as_deref().unwrap_or(std::slice::from_ref(command)) {
+                match Self::of_command(&part.words, (folder, root), may_be_cut, &named_by) {
+                    None => {}
+                    Some(Self::At(paths)) => named.get_or_insert_default().extend(paths),
+                    Some(all_or_unclear) => return Some(all_or_unclear),
+                }
             }
         }
         named.map(Self::At)
+    }
+
+    /// Returns the files that a command of git names, by their shown paths; `None` for another
+    /// command. A `cd` changes the folder.
+    fn of_command(
+        command: &[String],
+        (folder, root): (&mut String, Option<&ProjectRoot>),
+        may_be_cut: bool,
+        named_by: impl Fn(&str, &[&str]) -> Option<Self>,
+    ) -> Option<Self> {
+        let mut words = command.iter().map(String::as_str);
+        let program = words.next().unwrap_or_default();
+        if program == "cd" {
+            *folder = joined(folder, words.next().unwrap_or("~"));
+        }
+        if program.rsplit('/').next() != Some("git") {
+            return None;
+        }
+        let elsewhere = command.get(1).filter(|word| *word == "-C").and(command.get(2));
+        let verb = git_verb(&mut words)?;
+        let paths = match named_by(verb, &words.collect::<Vec<_>>())? {
+            Self::At(_) if may_be_cut => return Some(Self::Unclear),
+            Self::At(paths) => paths,
+            all_or_unclear => return Some(all_or_unclear),
+        };
+        let folder = elsewhere.map_or_else(|| folder.clone(), |to| joined(folder, to));
+        let mut shown = Vec::new();
+        for path in paths {
+            let path = joined(&folder, &path);
+            if path.contains(['*', '?', '[', '$', '`', '~', ':']) {
+                return Some(Self::Unclear);
+            }
+            if path.is_empty() || root.is_some_and(|root| root.as_str() == path) {
+                return Some(Self::All);
+            }
+            shown.push(shown_path(root, &path).into_owned());
+        }
+        Some(Self::At(shown))
     }
 
     /// Returns whether the file with this shown path is or may be among them.
