@@ -93,11 +93,12 @@ pub fn capture_checkout(
     let (commit, branch) = git.head()?;
     let untracked = private
         .output(&["ls-files", "--others", "--exclude-standard", "-z", "--full-name"], None)?;
-    let (added, mut left_out) = untracked_entries(&untracked, &git.top, &private);
+    let empty = private.settings().empty_ids();
+    let (added, mut left_out) = untracked_entries(&untracked, &git.top, empty.blob);
     if !added.is_empty() {
         private.output(&["update-index", "--add", "-z", "--index-info"], Some(added))?;
     }
-    let base = commit.as_deref().unwrap_or(private.settings().empty_ids().tree);
+    let base = commit.as_deref().unwrap_or(empty.tree);
     let (diff, is_cut) = diff_to_base(&private, base)?;
     let untracked = String::from_utf8_lossy(&untracked);
     let untracked: Vec<String> =
@@ -114,14 +115,9 @@ pub fn capture_checkout(
 
 /// Returns the lines that add the untracked files to the index, and the files that are too large. A
 /// line enters its file as empty and without a time, so that git reads the file and finds the
-/// difference.
-fn untracked_entries(
-    untracked: &[u8],
-    top: &Path,
-    private: &PrivateRepository,
-) -> (Vec<u8>, Vec<String>) {
+/// difference. `empty` is the id of an empty file.
+fn untracked_entries(untracked: &[u8], top: &Path, empty: &str) -> (Vec<u8>, Vec<String>) {
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());
-    let empty = private.settings().empty_ids().blob;
     for name in untracked.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         // Git lists a folder only if that is another repository.
         if name.ends_with(b"/") {

@@ -220,8 +220,8 @@ fn is_old(folder: &Path) -> bool {
 
 /// Returns the configuration of a private repository.
 fn configuration(settings: &GitSettings) -> String {
-    let format = settings.get("extensions.objectformat");
-    let mut text = format!("[core]\n\trepositoryformatversion = {}\n", u8::from(format.is_some()));
+    let has_format = settings.get("extensions.objectformat").is_some();
+    let mut text = format!("[core]\n\trepositoryformatversion = {}\n", u8::from(has_format));
     text.push_str("\tbare = false\n\tquotePath = false\n\tfsmonitor = false\n");
     text.push_str("\thooksPath = /dev/null\n\tsafecrlf = false\n");
     let mut set = |name: &str, value: &str| {
@@ -240,10 +240,10 @@ fn configuration(settings: &GitSettings) -> String {
             set(name, file);
         }
     }
-    if let Some(format) = format {
+    if has_format {
         text.push_str("[extensions]\n");
-        let _ =
-            writeln!(text, "\tobjectFormat = {}", if format == "sha256" { format } else { "sha1" });
+        let format = if settings.is_sha256() { "sha256" } else { "sha1" };
+        let _ = writeln!(text, "\tobjectFormat = {format}");
     }
     text.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[protocol]\n\tallow = never\n");
     text
