@@ -38,12 +38,14 @@ pub enum FileFormat {
 const PACKED: &[(&[u8], &str, Option<&str>)] = &[
     (b"\x1f\x8b", "a file compressed with gzip", Some("gunzip")),
     (b"\xfd7zXZ\0", "a file compressed with xz", Some("unxz")),
-    (b"BZh", "a file compressed with bzip2", Some("bunzip2")),
+    (BZIP2, "a file compressed with bzip2", Some("bunzip2")),
     (b"PK\x03\x04", "a zip archive", Some("unzip")),
     (b"\xff\xfe", "a text in UTF-16", Some("iconv -f utf-16 -t utf-8")),
     (b"\xfe\xff", "a text in UTF-16", Some("iconv -f utf-16 -t utf-8")),
     (b"SQLite format 3\0", "a database of SQLite", None),
 ];
+/// A digit follows: the size of the blocks.
+const BZIP2: &[u8] = b"BZh";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const BUNDLE: &[u8] = b"forge bundle\r\n";
 /// The bytes at offset 257 of a tar archive, in the header of its first file.
@@ -60,22 +62,11 @@ impl FileFormat {
     /// enough for all of these formats. The time grows linearly with the number of bytes.
     #[must_use]
     pub fn detect(head: &[u8], wanted: Option<Self>) -> Option<Self> {
-        if head.starts_with(ZSTD) {
-            return Some(Self::Zstd);
-        }
         if head.starts_with(BUNDLE) {
             return Some(Self::Bundle);
         }
-        if let Some((_, what, unpack)) = PACKED.iter().find(|(magic, ..)| head.starts_with(magic)) {
-            return Some(Self::Packed(what, *unpack));
-        }
-        match head {
-            [b'{' | b'[', 0, next, 0, ..] if *next != 0 => return Some(Self::UTF_16_LE),
-            [0, b'{' | b'[', 0, next, ..] if *next != 0 => return Some(Self::UTF_16_BE),
-            _ => {}
-        }
-        if head.get(257..).is_some_and(|rest| rest.starts_with(TAR)) && !head.starts_with(b"{") {
-            return Some(Self::Packed("a tar archive", Some("tar -xf")));
+        if let Some(packed) = Self::packed(head) {
+            return Some(packed);
         }
         if head.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0)
             || head.trim_ascii() == b"\xef\xbb\xbf"
@@ -105,6 +96,30 @@ impl FileFormat {
         let is_list = head.trim_ascii_start().starts_with(b"[");
         let found = found.or_else(|| is_list.then(|| Self::record_list(shape)).flatten());
         Some(found.unwrap_or(Self::Json))
+    }
+
+    /// Detects from its first bytes a file whose text cannot be read as it is: a file that is
+    /// compressed, an archive, a database, or a text in UTF-16.
+    #[must_use]
+    pub fn packed(head: &[u8]) -> Option<Self> {
+        if head.starts_with(ZSTD) {
+            return Some(Self::Zstd);
+        }
+        let is_magic = |magic: &[u8]| {
+            head.starts_with(magic)
+                && (magic != BZIP2 || head.get(BZIP2.len()).is_some_and(u8::is_ascii_digit))
+        };
+        if let Some((_, what, unpack)) = PACKED.iter().find(|(magic, ..)| is_magic(magic)) {
+            return Some(Self::Packed(what, *unpack));
+        }
+        match head {
+            [b'{' | b'[', 0, next, 0, ..] if *next != 0 => return Some(Self::UTF_16_LE),
+            [0, b'{' | b'[', 0, next, ..] if *next != 0 => return Some(Self::UTF_16_BE),
+            _ => {}
+        }
+        let is_tar = head.get(257..).is_some_and(|rest| rest.starts_with(TAR));
+        (is_tar && !head.starts_with(b"{"))
+            .then_some(Self::Packed("a tar archive", Some("tar -xf")))
     }
 
     /// Returns the format of a list whose elements are the records of a transcript, if these are

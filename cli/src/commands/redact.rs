@@ -78,14 +78,9 @@ impl Verb for RedactArgs {
 /// Returns an error if a file with these first bytes is compressed or in UTF-16: no secret in it
 /// would be found.
 fn refuse_packed(path: &Path, head: &[u8]) -> Result<(), CommandError> {
-    // The magic of bzip2 ends with a digit; this is a text.
-    if head.starts_with(b"BZh") && !head.get(3).is_some_and(u8::is_ascii_digit) {
-        return Ok(());
-    }
-    let Some(found) = FileFormat::detect(head, None) else { return Ok(()) };
+    let Some(found) = FileFormat::packed(head) else { return Ok(()) };
     let command = match found {
-        // A transcript as one JSON list is searched as it is.
-        FileFormat::Packed(_, Some(command)) if !command.starts_with("jq ") => command,
+        FileFormat::Packed(_, Some(command)) => command,
         FileFormat::Zstd => "unzstd",
         _ => return Ok(()),
     };
