@@ -1,7 +1,7 @@
 //! The brief of a moment, with what only the story knows: the prompts, how checks failed, the
 //! commits, and edits that no commit has.
 
-use super::events::{StoryEvents, call_of};
+use super::events::{StoryEvents, call_of_check};
 use super::failure_text::failure_text;
 use super::item::StoryKind;
 use super::project_root::shown_text;
@@ -117,7 +117,7 @@ fn add_failures(
         facts.iter().find(|known| known.fact.kind == kind && known.fact.id == id)
     };
     for line in failing {
-        let command = find(Kind::Command, call_of(&line.id));
+        let command = find(Kind::Command, call_of_check(&line.id));
         let sources = [
             (find(Kind::Verification, &line.id), "output"),
             (command, "stdout_preview"),

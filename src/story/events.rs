@@ -179,7 +179,7 @@ pub(super) struct CheckedCommands<'f> {
 
 impl<'f> CheckedCommands<'f> {
     fn add(&mut self, verification: &'f Fact) {
-        self.ids.insert(call_of(&verification.id));
+        self.ids.insert(call_of_check(&verification.id));
         if let Some(line) = text_field(&verification.value, "command") {
             self.lines.insert((verification.at, line));
         }
@@ -199,7 +199,8 @@ fn mentions_git(command: &Value) -> bool {
 
 /// Returns the id of the call that made a check. If a command line has several checks, their ids
 /// are the id of the call and a number.
-pub(super) fn call_of(check: &str) -> &str {
+#[must_use]
+pub fn call_of_check(check: &str) -> &str {
     check.split_once('/').map_or(check, |(call, _)| call)
 }
 

@@ -40,6 +40,7 @@ pub use brief_row::{BriefRow, brief_rows};
 pub use check_run::CheckRun;
 pub use delivery::{Delivery, DeliveryKind};
 pub use digest::DigestLine;
+pub use events::call_of_check;
 pub use findings::{DeliveredCommit, StoryFindings, UncommittedFile};
 pub use gist::closing_question;
 pub use hypothesis_path::{HypothesisPath, HypothesisStep, StepEvidence};

@@ -8,7 +8,9 @@ use crate::page_text::PageText;
 use forge_store::error::Result;
 use forge_store::model::{Key, Kind};
 use forge_store::store::SourcedFact;
-use forge_store::story::{FoldKey, Story, StoryItem, StoryKind, StoryMark, StoryRef};
+use forge_store::story::{
+    FoldKey, Story, StoryItem, StoryKind, StoryMark, StoryRef, call_of_check,
+};
 use std::collections::{BTreeMap, HashMap};
 
 /// The number of characters at the beginning of two texts, without digits, that must be equal to
@@ -230,8 +232,7 @@ impl<'a> LineWriter<'a> {
 
     /// Returns the output of a check. That of an agent's check is in the call with its id.
     fn check_output(&self, check: &SourcedFact) -> Result<Option<PageText>> {
-        let id = check.fact.id.as_str();
-        let call = id.split_once('/').map_or(id, |(call, _)| call);
+        let call = call_of_check(&check.fact.id);
         let own = self.texts.full_text(check, "output")?;
         let Some(command) = self.texts.fact(Kind::Command, call).filter(|_| own.is_none()) else {
             return Ok(own);

@@ -14,7 +14,7 @@ use forge_store::error::{Error, Result};
 use forge_store::model::{FactOrigin, Key, Kind, TextRef, Value};
 use forge_store::shell::quoted;
 use forge_store::store::{ResolvedMoment, Session};
-use forge_store::story::{PatchLineKind, StoryKind, patch_lines};
+use forge_store::story::{PatchLineKind, StoryKind, call_of_check, patch_lines};
 
 /// The maximum number of bytes that are shown of a long text.
 const MAX_TEXT_BYTES: usize = 200_000;
@@ -180,7 +180,7 @@ fn fact(
     }
     if key.kind == Kind::Verification && value.field("output").is_none() {
         // The output of an agent's check is that of the call with its id.
-        let call = key.id.split_once('/').map_or(key.id.as_str(), |(call, _)| call);
+        let call = call_of_check(&key.id);
         match fact(session, resolved, &Key::new(Kind::Command, call), zone) {
             Ok(mut command) => {
                 command.truncate(1);
