@@ -123,23 +123,19 @@ pub(super) fn row(item: &PageItem) -> TimelineRow {
     let row = TimelineRow::new(item.place, target, item.branch.clone());
     match &item.content {
         PageItemContent::Checkpoint(checkpoint) => {
-            let sign = match checkpoint.trigger {
-                CheckpointTrigger::Manual => RowSign::Manual,
-                CheckpointTrigger::Scheduled => RowSign::Scheduled,
+            let (sign, weight) = match checkpoint.trigger {
+                CheckpointTrigger::Manual => (RowSign::Manual, 3),
+                CheckpointTrigger::Scheduled => (RowSign::Scheduled, 0),
                 CheckpointTrigger::Automatic(_) if checkpoint.is_compaction() => {
-                    RowSign::Compaction
+                    (RowSign::Compaction, 3)
                 }
-                CheckpointTrigger::Automatic(_) => RowSign::Automatic,
-            };
-            let weight = match checkpoint.trigger {
-                CheckpointTrigger::Manual => 3,
-                CheckpointTrigger::Automatic(_) if checkpoint.is_compaction() => 3,
                 CheckpointTrigger::Automatic(
                     AutoTrigger::HypothesisStatusChange | AutoTrigger::NewContradictionDetected,
-                ) => 2,
-                CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed)
-                | CheckpointTrigger::Scheduled => 0,
-                CheckpointTrigger::Automatic(_) => 1,
+                ) => (RowSign::Automatic, 2),
+                CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed) => {
+                    (RowSign::Automatic, 0)
+                }
+                CheckpointTrigger::Automatic(_) => (RowSign::Automatic, 1),
             };
             TimelineRow {
                 target: MomentTarget::Sequence(checkpoint.sequence),
