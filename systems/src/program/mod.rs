@@ -268,19 +268,17 @@ fn last_numbered(session: &Session, head: ResolvedMoment) -> Result<ResolvedMome
     // The number of a checkpoint that was undone or pruned names nothing. A later number can also
     // be on another branch, or be that of a checkpoint of an earlier moment.
     let branch = session.branch_of(&head)?;
-    let existing = |number| match session.at_sequence(number) {
-        Err(Error::NotFound { .. } | Error::Folded { .. }) => None,
-        Ok(found) if found.revision() != head.revision() => None,
-        Ok(found) => match session.branch_of(&found) {
-            Ok(name) if name != branch => None,
-            Ok(_) => Some(Ok(found)),
-            Err(error) => Some(Err(error)),
-        },
-        Err(error) => Some(Err(error)),
-    };
     let later = head.revision().unwrap_or(0) + 1..=last;
-    let found = later.rev().find_map(existing).transpose()?;
-    Ok(found.unwrap_or(head))
+    for number in later.rev() {
+        let found = match session.at_sequence(number) {
+            Err(Error::NotFound { .. } | Error::Folded { .. }) => continue,
+            found => found?,
+        };
+        if found.revision() == head.revision() && session.branch_of(&found)? == branch {
+            return Ok(found);
+        }
+    }
+    Ok(head)
 }
 
 impl CheckpointReference {
