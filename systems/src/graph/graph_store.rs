@@ -409,7 +409,8 @@ pub(super) fn step_at(
     step_claim(session.claim(moment, &step_key(namespace))?)
 }
 
-fn step_claim(claim: Option<ClaimEntry>) -> Result<Option<StepClaim>> {
+/// Reads the claim of the latest step of a namespace.
+pub(super) fn step_claim(claim: Option<ClaimEntry>) -> Result<Option<StepClaim>> {
     claim.map(|entry| StepClaim::of_value(&entry.value)).transpose()
 }
 

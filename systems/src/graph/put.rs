@@ -2,7 +2,7 @@
 
 use super::channel_state::{ChannelState, ChannelStates, ClaimPrefix};
 use super::delta_history::ChannelHistories;
-use super::graph_store::{GraphStore, session_name, step_at, step_in};
+use super::graph_store::{GraphStore, session_name, step_at, step_claim, step_in};
 use super::label::{label, namespace_label};
 use super::step_record::{
     StepClaim, StepRecord, calls_key, calls_of, calls_value, step_event, step_key,
@@ -369,10 +369,8 @@ fn call_changes(
 /// Returns the step of the root graph that made the call of a subgraph with this label; `None` if
 /// that is not recorded.
 fn root_of_call(session: &Session, moment: &ResolvedMoment, call: &str) -> Result<Option<String>> {
-    let Some(entry) = session.claim(moment, &Key::new(Kind::GraphStep, call))? else {
-        return Ok(None);
-    };
-    let claim = StepClaim::of_value(&entry.value)?;
+    let claim = session.claim(moment, &Key::new(Kind::GraphStep, call))?;
+    let Some(claim) = step_claim(claim)? else { return Ok(None) };
     let step = step_in(session, &claim.namespace, &claim.id)?;
     Ok(step.and_then(|(_, record)| record.root))
 }
