@@ -374,7 +374,7 @@ impl KeyframeBuilder {
             self.distances.remove(&place);
             return Ok(());
         }
-        let distance = match self.distances.get(&place) {
+        let mut distance = match self.distances.get(&place) {
             Some(known) if !reset => {
                 let mut distance = *known;
                 distance.step(&row);
@@ -382,18 +382,16 @@ impl KeyframeBuilder {
             }
             _ => KeyframeDistance::of(&view, &self.refs, session, at)?,
         };
-        let is_due = distance.is_due(&row);
-        if is_due && keyframe::lacks_changes(&view, &self.refs, session, at)? {
-            // An earlier pass met the revisions without changes.
-            self.unfolded.insert(session);
-            self.distances.remove(&place);
-            return Ok(());
+        if distance.is_due(&row) {
+            if keyframe::lacks_changes(&view, &self.refs, session, at)? {
+                // An earlier pass met the revisions without changes.
+                self.unfolded.insert(session);
+                self.distances.remove(&place);
+                return Ok(());
+            }
+            let at = (session, at);
+            distance = keyframe::make(base, rows, &self.refs, &self.object_cache, position, at)?;
         }
-        let distance = if is_due {
-            keyframe::make(base, rows, &self.refs, &self.object_cache, position, (session, at))?
-        } else {
-            distance
-        };
         self.distances.insert(place, distance);
         Ok(())
     }
