@@ -152,6 +152,7 @@ impl JournalTail {
         (self.rows, self.rows_refs, self.indexed) = (rows, refs, self.records.len());
         Ok(())
     }
+
     /// Returns a snapshot at the end of the tail. `base` is its opened generation.
     pub(super) fn view(&mut self, base: Arc<dyn Snapshot>) -> Result<ReadSnapshot> {
         if self.indexed < self.records.len() {
