@@ -270,7 +270,7 @@ pub(crate) fn check_label(fact: &Fact, found: &VerificationResult) -> String {
 
 impl CheckResults {
     /// Computes the last result of each check in these facts, which are ordered by time.
-    pub(super) fn of<'f>(facts: impl Iterator<Item = &'f Fact>) -> Self {
+    fn of<'f>(facts: impl Iterator<Item = &'f Fact>) -> Self {
         let mut checks = CheckTracker::default();
         for fact in facts {
             if let Ok(found) = VerificationResult::from_value(&fact.value) {
