@@ -358,7 +358,6 @@ fn quotes_around_an_argument_that_are_escaped_twice_stay() {
     }
 }
 
-/// Regression: the name of a value in a row of a query is far before it, and the value stayed.
 /// Regression: the letter of an escape was removed without its backslash, and the line of the
 /// transcript could not be read any more.
 #[test]
@@ -384,6 +383,7 @@ fn json_stays_valid_if_a_password_follows_an_escape() {
     assert!(!clean.contains("xK39"), "{clean}");
 }
 
+/// Regression: the name of a value in a row of a query is far before it, and the value stayed.
 #[test]
 fn a_value_in_a_row_of_a_query_is_found_by_the_name_of_its_column() {
     let secret = "Vq8rT2mZx4Kp";
