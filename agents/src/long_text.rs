@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn the_text_of_a_content_is_resolved_by_its_pointer() {
         let long = "z".repeat(300);
-        for (content, says, moments) in [
+        for (content, says, points) in [
             (serde_json::json!("a\nb"), Some("a\nb"), "/c"),
             (serde_json::json!({"type": "text", "text": "a"}), Some("a"), "/c/text"),
             (serde_json::json!(["a"]), Some("a"), "/c/0"),
@@ -334,7 +334,7 @@ mod tests {
         ] {
             let raw = serde_json::value::to_raw_value(&content).unwrap();
             let found = content_text(Some(&raw), "/c");
-            let expected = says.map(|says| (says.to_owned(), moments.to_owned()));
+            let expected = says.map(|says| (says.to_owned(), points.to_owned()));
             assert_eq!(found, expected, "{content}");
             let document = serde_json::json!({ "c": content }).to_string();
             if let Some((text, pointer)) = found {
