@@ -131,8 +131,7 @@ impl NameCursor<'_> {
         if is_other && matches!(self.byte(0), b':' | b'=') {
             self.at += 1;
             self.signs_of_pair();
-            let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
-            let quoted = before == Some(&b'"');
+            let quoted = self.is_after(b'"');
             let is_of_word = |byte: u8| {
                 byte.is_ascii_alphanumeric()
                     || b"_.- ".contains(&byte)
@@ -353,7 +352,7 @@ impl NameCursor<'_> {
             (b'<', b'-') if self.next_quote(2).is_some() => 2,
             (b'<', b'-') if self.byte(2) == b' ' && self.next_quote(3).is_some() => 3,
             // A value in base64 in an LDIF file. In Haskell, a space is before the colons.
-            (b':', b':') if self.byte(2) == b' ' && !self.is_after_space() => 2,
+            (b':', b':') if self.byte(2) == b' ' && !self.is_after(b' ') => 2,
             (b'-', b'>') if self.is_entry() => 2,
             (b'o', b'r') if self.byte(2) == b' ' && matches!(self.byte(3), b'"' | b'\'') => 3,
             (b'=' | b':', _) => 1,
@@ -374,8 +373,9 @@ impl NameCursor<'_> {
         length > 0
     }
 
-    fn is_after_space(&self) -> bool {
-        self.at.checked_sub(1).and_then(|at| self.text.get(at)) == Some(&b' ')
+    /// Returns whether this byte is before here.
+    fn is_after(&self, byte: u8) -> bool {
+        self.at.checked_sub(1).and_then(|at| self.text.get(at)) == Some(&byte)
     }
 
     /// Returns whether the arrow here is that of an entry of a map, `password -> SECRET`, not that
@@ -386,7 +386,7 @@ impl NameCursor<'_> {
         let spaces = rest.iter().take(2).take_while(|byte| **byte == b' ').count();
         let word = rest.get(spaces..).unwrap_or_default();
         let length = word.iter().take(MIN_BYTES).take_while(|byte| byte.is_ascii_alphanumeric());
-        self.is_after_space()
+        self.is_after(b' ')
             && (matches!(word.first(), Some(b'"' | b'\'')) || length.count() == MIN_BYTES)
     }
 
