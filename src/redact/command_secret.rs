@@ -162,17 +162,16 @@ fn quotes(text: &[u8], at: usize) -> usize {
 /// Returns the range of the next word after spaces and quotes.
 fn next_word(text: &[u8], at: usize) -> Range<usize> {
     let at = at + run(text, at, 8, |byte| byte == b' ' || byte == b'\t');
-    let opened = quotes(text, at);
-    let mut from = at + opened;
+    let mut from = at + quotes(text, at);
     // A line end or another sign that is an escape here, as in JSON, is no part of the word.
-    from += match text.get(from.wrapping_sub(1)..) {
-        Some([b'\\', b'n' | b'r' | b't', ..]) if opened > 0 => 1,
-        Some([b'\\', b'u', digits @ ..]) if opened > 0 => {
-            let digits = digits.get(..4).unwrap_or_default();
-            if digits.len() == 4 && digits.iter().all(u8::is_ascii_hexdigit) { 5 } else { 0 }
-        }
-        _ => 0,
-    };
+    if text.get(at..from).is_some_and(|quotes| quotes.ends_with(b"\\")) {
+        let is_code = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+        from += match text.get(from..).unwrap_or_default() {
+            [b'n' | b'r' | b't', ..] => 1,
+            [b'u', rest @ ..] if rest.get(..4).is_some_and(is_code) => 5,
+            _ => 0,
+        };
+    }
     let is_of_word = |byte: u8| byte.is_ascii_graphic() && !b"\\\"'`<>|".contains(&byte);
     from..from + run(text, from, 128, is_of_word)
 }
