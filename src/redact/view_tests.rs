@@ -5,16 +5,8 @@ use super::*;
 
 /// Asserts that a text changes and that the secret is removed from it, as it is and in JSON.
 fn assert_cleaned(text: &str, secret: &str) {
-    for (text, form) in [
-        (text.to_owned(), TextForm::Plain),
-        (serde_json::json!({ "out": text }).to_string(), TextForm::Json),
-    ] {
-        let clean = Redactor::new().clean(&text, form).into_owned();
+    for (text, clean) in clean_in_both_forms(text) {
         assert!(clean != text && !clean.contains(secret), "{clean:?}");
-        assert_eq!(Redactor::new().clean(&clean, form), clean);
-        if form == TextForm::Json {
-            serde_json::from_str::<serde_json::Value>(&clean).unwrap();
-        }
     }
 }
 
