@@ -121,6 +121,11 @@ pub(super) fn sbt_arguments<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
+/// Whether a word sets an option by its long name, or by its letter alone or with others (`-xe`).
+pub(super) fn sets_option(word: &str, letter: char, long: &str) -> bool {
+    word == long || word.starts_with('-') && !word.starts_with("--") && word.contains(letter)
+}
+
 /// Whether one of these flags of `make` is set, alone or with others in one word (`-kn`).
 pub(super) fn has_make_flag(arguments: &[&str], flags: &[char]) -> bool {
     // The letters of options that take the rest of the word as their value.

@@ -1,7 +1,7 @@
 //! A check in a command line, with the runners around it.
 
 use super::CheckKind;
-use super::call_arguments::{has_make_flag, program_name};
+use super::call_arguments::{has_make_flag, program_name, sets_option};
 use super::summary::SummaryPatterns;
 use super::target;
 use super::tools::ExitCodeMeaning;
@@ -171,12 +171,8 @@ impl RunSurroundings {
         self.places.extend(wrapper::place_of(words).map(|place| format!("={place}")));
         self.detached |= wrapper::detaches(words);
         self.hides_code |= wrapper::hides_exit_code(words);
-        let skips = |word: &&str| {
-            **word == *"--no-run-if-empty"
-                || (word.starts_with('-') && !word.starts_with("--") && word.contains('r'))
-        };
         self.may_not_run |= words.first().is_some_and(|program| program_name(program) == "xargs")
-            && words.iter().any(skips);
+            && words.iter().any(|word| sets_option(word, 'r', "--no-run-if-empty"));
     }
 
     /// Adds the assignments among these words.

@@ -1,6 +1,6 @@
 //! How much of a check's output is visible if it is piped through other programs.
 
-use super::call_arguments::program_name;
+use super::call_arguments::{program_name, sets_option};
 use forge_store::shell::syntax_tree::ShellNode;
 
 /// Which ends of an output are visible.
@@ -38,15 +38,12 @@ impl OutputFilter {
         let Some((program, arguments)) = self.words.split_first() else { return false };
         let (options, words): (Vec<&String>, Vec<&String>) =
             arguments.iter().partition(|word| word.starts_with('-'));
-        let inverts = |word: &&String| {
-            word.as_str() == "--invert-match" || !word.starts_with("--") && word.contains('v')
-        };
         let is_of_form = |pattern: &str| {
             let rest = pattern.strip_prefix('^').map(|rest| rest.trim_start_matches('('));
             rest.is_some_and(|rest| !rest.starts_with(|it: char| it.is_alphanumeric() || it == '.'))
         };
         matches!(program_name(program), "grep" | "egrep" | "fgrep" | "rg")
-            && options.iter().any(inverts)
+            && options.iter().any(|word| sets_option(word, 'v', "--invert-match"))
             && words.first().is_none_or(|pattern| !pattern.split('|').all(is_of_form))
     }
 

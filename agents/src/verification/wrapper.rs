@@ -1,6 +1,8 @@
 //! Finds the command that a runner runs. A runner is a program that runs the command in its
 //! arguments, such as `sudo`, `timeout 60`, `uv run` or `docker exec NAME`.
 
+use super::call_arguments::sets_option;
+
 /// The command that a runner runs.
 pub(super) enum InnerCommand<'w, 'a> {
     /// The words of the command, and the directory that the runner changes to.
@@ -298,13 +300,9 @@ pub(super) fn place_of(words: &[&str]) -> Option<String> {
 /// `script -c LINE` of Linux, without `-e`.
 pub(super) fn hides_exit_code(words: &[&str]) -> bool {
     let Some((program, rest)) = words.split_first() else { return false };
-    let returns = |word: &&str| {
-        **word == *"--return"
-            || word.starts_with('-') && !word.starts_with("--") && word.contains('e')
-    };
     program.rsplit('/').next() == Some("script")
         && line_option(rest, 'c', "--command").is_some()
-        && !rest.iter().any(returns)
+        && !rest.iter().any(|word| sets_option(word, 'e', "--return"))
 }
 
 /// Returns whether a runner with these words does not wait for the end of its command.
