@@ -168,6 +168,9 @@ const PLACES: &[&str] = &[
     "-C", "--cwd", "--dir", "--directory", "-F", "--filter", "-p", "--prefix", "-w", "--workspace",
 ];
 
+/// Options of `su` and `vagrant ssh` whose value is a command line.
+const COMMAND: &[&str] = &["-c", "--command"];
+
 /// Options that `docker compose` takes before its subcommand.
 const COMPOSE: &[&str] =
     &["-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"];
@@ -186,9 +189,8 @@ pub(super) fn inner<'w, 'a>(
         "powershell" | "pwsh" => return windows_shell(rest, &["-c", "-command", "-file", "-f"]),
         "cmd" => return windows_shell(rest, &["/c", "/k"]),
         "eval" => return Some(InnerCommand::Line(rest.join(" "))),
-        "su" | "runuser" if rest.iter().any(|word| matches!(*word, "-c" | "--command")) => {
-            let at = rest.iter().position(|word| matches!(*word, "-c" | "--command"))?;
-            return Some(InnerCommand::Line((*rest.get(at + 1)?).to_owned()));
+        "su" | "runuser" if rest.iter().any(|word| COMMAND.contains(word)) => {
+            return value_of(rest, COMMAND).map(|line| InnerCommand::Line(line.to_owned()));
         }
         "bash" | "sh" | "zsh" | "dash" | "ash" | "ksh" | "fish" => return shell(rest),
         "env" if let Some(at) = line_option(rest, 'S', "--split-string") => {
@@ -198,8 +200,7 @@ pub(super) fn inner<'w, 'a>(
             return Some(InnerCommand::Line((*rest.get(at)?).to_owned()));
         }
         "vagrant" if rest.first() == Some(&"ssh") => {
-            let at = rest.iter().position(|word| matches!(*word, "-c" | "--command"))?;
-            return Some(InnerCommand::Line((*rest.get(at + 1)?).to_owned()));
+            return value_of(rest, COMMAND).map(|line| InnerCommand::Line(line.to_owned()));
         }
         "nix" | "nix-shell" => return nix(rest),
         "ssh" => {
