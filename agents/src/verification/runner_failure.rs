@@ -498,43 +498,35 @@ fn is_summary_of((part, pattern): &(&str, &'static str), line: &str) -> bool {
 }
 
 /// The exit codes with which programs report their own failure, not that of the command they run.
-const RUNNER_CODES: &[(&[&str], i64)] = &[
-    (&["ssh"], 255),
-    (&["docker", "docker-compose", "podman"], 125),
-    (&["timeout", "gtimeout", "env", "nice", "nohup", "stdbuf", "chroot", "xvfb-run"], 125),
+const RUNNER_CODES: &[(&[&str], &[i64])] = &[
+    (&["ssh"], &[255]),
+    (&["docker", "docker-compose", "podman"], &[125]),
+    (&["timeout", "gtimeout", "env", "nice", "nohup", "stdbuf", "chroot", "xvfb-run"], &[125]),
     // The tools themselves: wrong options, data or configuration, or an error of their own.
-    (&["actionlint"], 2),
-    (&["actionlint"], 3),
-    (&["bandit"], 2),
-    (&["bazel", "bazelisk"], 2),
-    (&["bazel", "bazelisk"], 36),
-    (&["bazel", "bazelisk"], 37),
-    (&["eslint"], 2),
-    (&["flutter", "dart"], 64),
-    (&["golangci-lint"], 3),
-    (&["golangci-lint"], 6),
-    (&["luacheck"], 4),
-    (&["markdownlint-cli2"], 2),
-    (&["pre-commit"], 3),
-    (&["pyright", "basedpyright"], 2),
-    (&["pyright", "basedpyright"], 3),
-    (&["pyright", "basedpyright"], 4),
-    (&["rubocop", "standardrb"], 2),
-    (&["ruff"], 2),
-    (&["sqlfluff"], 2),
-    (&["stylelint"], 64),
-    (&["stylelint"], 78),
-    (&["tox"], 254),
-    (&["vale"], 2),
-    (&["robot", "pabot"], 252),
-    (&["robot", "pabot"], 255),
-    (&["pylint"], 32),
-    (&["shellcheck"], 3),
-    (&["shellcheck"], 4),
+    (&["actionlint"], &[2, 3]),
+    (&["bandit"], &[2]),
+    (&["bazel", "bazelisk"], &[2, 36, 37]),
+    (&["eslint"], &[2]),
+    (&["flutter", "dart"], &[64]),
+    (&["golangci-lint"], &[3, 6]),
+    (&["luacheck"], &[4]),
+    (&["markdownlint-cli2"], &[2]),
+    (&["pre-commit"], &[3]),
+    (&["pyright", "basedpyright"], &[2, 3, 4]),
+    (&["rubocop", "standardrb"], &[2]),
+    (&["ruff"], &[2]),
+    (&["sqlfluff"], &[2]),
+    (&["stylelint"], &[64, 78]),
+    (&["tox"], &[254]),
+    (&["vale"], &[2]),
+    (&["robot", "pabot"], &[252, 255]),
+    (&["pylint"], &[32]),
+    (&["shellcheck"], &[3, 4]),
 ];
 
 /// The exit codes with which tools report that the user stopped them.
-const STOP_CODES: &[(&[&str], i64)] = &[(&["bazel", "bazelisk"], 8), (&["robot", "pabot"], 253)];
+const STOP_CODES: &[(&[&str], &[i64])] =
+    &[(&["bazel", "bazelisk"], &[8]), (&["robot", "pabot"], &[253])];
 
 /// The number of non-blank lines, from the first one on, that are searched for a message without a
 /// name.
@@ -556,12 +548,12 @@ fn is_run_by(call: &CheckCall, programs: &[&str]) -> bool {
 /// Returns whether this exit code is the code with which a runner of the check reports its own
 /// failure.
 pub(super) fn is_runner_code(call: &CheckCall, code: i64) -> bool {
-    RUNNER_CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
+    RUNNER_CODES.iter().any(|(programs, codes)| codes.contains(&code) && is_run_by(call, programs))
 }
 
 /// Returns whether with this exit code the check reports that the user stopped it.
 pub(super) fn is_stop_code(call: &CheckCall, code: i64) -> bool {
-    STOP_CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
+    STOP_CODES.iter().any(|(programs, codes)| codes.contains(&code) && is_run_by(call, programs))
 }
 
 /// Returns the compiled pattern of a message with any text in place of the names. A pattern with
