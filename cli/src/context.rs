@@ -176,16 +176,16 @@ impl Context {
 
     /// Returns whether `--store` or FORGE_STORE names the store.
     pub fn names_store(&self) -> bool {
-        self.global.store.as_deref().is_some_and(|path| !path.as_os_str().is_empty())
+        given_store(&self.global).is_some()
     }
 
     /// Returns where `forge init` creates a store: at the path of `--store`, or else in `start`, or
     /// else for the project around the working directory.
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
-        match (&self.global.store, start) {
-            (Some(path), _) if !path.as_os_str().is_empty() => self.absolute(path),
-            (_, Some(start)) => self.absolute(start).join(store_place::STORE_FOLDER),
-            (_, None) => store_place::new_store_path(&self.cwd),
+        match (given_store(&self.global), start) {
+            (Some(path), _) => self.absolute(path),
+            (None, Some(start)) => self.absolute(start).join(store_place::STORE_FOLDER),
+            (None, None) => store_place::new_store_path(&self.cwd),
         }
     }
 
@@ -239,12 +239,17 @@ impl Context {
     }
 }
 
+/// Returns the path that `--store` or FORGE_STORE gives; an empty one is none.
+fn given_store(global: &GlobalArgs) -> Option<&Path> {
+    global.store.as_deref().filter(|path| !path.as_os_str().is_empty())
+}
+
 fn store_directory(
     cwd: &Path,
     global: &GlobalArgs,
     environment: &Environment,
 ) -> Result<PathBuf, CommandError> {
-    match global.store.as_deref().filter(|path| !path.as_os_str().is_empty()) {
+    match given_store(global) {
         Some(path) => discovery::named_store(&cwd.join(path), environment),
         None => discovery::find_store(cwd, environment),
     }
