@@ -305,7 +305,12 @@ mod tests {
 
     /// The error of these words, with tips.
     fn error(words: &str) -> String {
-        let arguments: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+        error_of(words.split(' '))
+    }
+
+    /// The error of these arguments, with tips. They can contain spaces.
+    fn error_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> String {
+        let arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
         let mut tree = ForgeArgs::command();
         let error = tree.try_get_matches_from_mut(&arguments).unwrap_err();
         tree.build();
@@ -352,12 +357,8 @@ mod tests {
 
     #[test]
     fn a_tip_says_what_was_probably_meant() {
-        let arguments = ["forge", "note", "- a list"].map(OsString::from);
-        let mut tree = ForgeArgs::command();
-        let refused = tree.try_get_matches_from_mut(&arguments).unwrap_err();
-        tree.build();
         // Regression: the shell would have made three words of it.
-        let with_tip = with_tips(&tree, &arguments, refused).to_string();
+        let with_tip = error_of(["forge", "note", "- a list"]);
         assert!(with_tip.contains("use '-- '- a list''"), "{with_tip}");
         for (words, tip) in [
             ("forge hypotesis add", "'forge hypothesis'"),
