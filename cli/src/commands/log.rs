@@ -275,23 +275,25 @@ fn entity_history(
         None => claim_key_on_any_branch(context, reading, name),
     };
     // A removed claim has a history too. Without a kind, its whole id finds it on this branch.
-    let key = match (found.as_ref(), name.kind) {
-        (Ok(key), _) => Some(key.clone()),
-        (Err(_), Some(kind)) => Some(Key::new(kind, name.id.clone())),
-        (Err(_), None) => {
+    let (key, missing) = match (found, name.kind) {
+        (Ok(key), _) => (key, None),
+        (Err(error), Some(kind)) => (Key::new(kind, name.id.clone()), Some(error)),
+        (Err(error), None) => {
             let head = reading.session.head()?;
             let moment = moment.unwrap_or(&head);
-            workspace::removed_claim(&reading.session, moment, Kind::claims(), &name.id)
+            match workspace::removed_claim(&reading.session, moment, Kind::claims(), &name.id) {
+                Some(key) => (key, Some(error)),
+                None => return Err(error),
+            }
         }
     };
-    let Some(key) = key else { return found.map(|key| (key, Vec::new())) };
     let history = match moment {
         Some(moment) => reading.session.history(moment, &key).map_err(CommandError::from),
         None => history_on_all_branches(reading, &key),
     };
     match history {
         Ok(history) => Ok((key, history)),
-        Err(error) => Err(found.err().unwrap_or(error)),
+        Err(error) => Err(missing.unwrap_or(error)),
     }
 }
 
