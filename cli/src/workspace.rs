@@ -404,9 +404,18 @@ pub fn resolved_moment(
     session: &Session,
     moment: &MomentArg,
 ) -> Result<ResolvedMoment, CommandError> {
-    let found = parsed_moment(context, session, moment);
-    let resolved = found.and_then(|found| resolve_here(context, session, &found));
+    let resolved = unhinted_moment(context, session, moment);
     resolved.map_err(|error| hint_checkpoint(session, moment, error))
+}
+
+/// Resolves a text that may be something else than a moment. The error is that of
+/// [`resolved_moment`] without the hint of [`hint_checkpoint`], for which all facts are read.
+pub fn unhinted_moment(
+    context: &Context,
+    session: &Session,
+    text: &MomentArg,
+) -> Result<ResolvedMoment, CommandError> {
+    resolve_here(context, session, &parsed_moment(context, session, text)?)
 }
 
 /// Adds a hint to the error about a moment if it is the message of a checkpoint, or the id of a

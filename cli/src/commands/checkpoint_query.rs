@@ -250,12 +250,17 @@ impl<const TOP: bool> CheckpointDiffArgs<TOP> {
         let Some(from) = &self.from else {
             return Ok((last_made_checkpoint(context, session)?, resolve(&self.to)?));
         };
+        let Some((begin, end)) = MomentArg::range(from.as_str()) else {
+            return Ok((resolve(from)?, resolve(&self.to)?));
+        };
         // The name of a branch or tag may contain two dots.
-        match (resolve(from), MomentArg::range(from.as_str())) {
-            (Err(error), Some(_)) if self.to.as_str() != DEFAULT_END => Err(error
-                .hinted("leave out the second moment: a range 'A..B' already has both moments")),
-            (Err(_), Some((from, to))) => Ok((resolve(&from)?, resolve(&to)?)),
-            (from, _) => Ok((from?, resolve(&self.to)?)),
+        match workspace::unhinted_moment(context, session, from) {
+            Ok(from) => Ok((from, resolve(&self.to)?)),
+            Err(error) if self.to.as_str() != DEFAULT_END => {
+                Err(workspace::hint_checkpoint(session, from, error)
+                    .hinted("leave out the second moment: a range 'A..B' already has both moments"))
+            }
+            Err(_) => Ok((resolve(&begin)?, resolve(&end)?)),
         }
     }
 }
