@@ -160,12 +160,8 @@ impl Verb for ProgramShowArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let program = open_program(&opened.store, self.program.as_str())?;
-        let shown = program.at(&workspace::moment_or_head(
-            context,
-            program.session(),
-            self.at.as_ref(),
-        )?)?;
-        Ok(ProgramShowReport::new(self.program.as_str(), shown))
+        let moment = workspace::moment_or_head(context, program.session(), self.at.as_ref())?;
+        Ok(ProgramShowReport::new(self.program.as_str(), program.at(&moment)?))
     }
 }
 
