@@ -33,8 +33,7 @@ pub fn session_of_agent(
     id: &str,
     draft: Option<&SessionDraft>,
 ) -> Result<Session> {
-    let title = draft.and_then(|draft| draft.title.as_deref()).map(session_name);
-    let title = title.filter(|title| claim::check_id(title).is_ok());
+    let title = draft.and_then(|draft| draft.title.as_deref()).and_then(session_name);
     let name = title.unwrap_or_else(|| id.chars().take(ID_CHARACTERS).collect());
     let new = NewSession {
         agent: Some(agent_name(dialect).to_owned()),
@@ -45,17 +44,15 @@ pub fn session_of_agent(
     store.session_for_agent(act, new)
 }
 
-/// Returns a title as a session's name: one line with single spaces, of limited length. It can be
-/// empty.
+/// Returns a title as a session's name: one line with single spaces, of limited length. `None` if
+/// that is not a valid name, such as an empty one.
 #[must_use]
-pub fn session_name(title: &str) -> String {
+pub fn session_name(title: &str) -> Option<String> {
     let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars()
-        .take(NAME_CHARACTERS)
-        .collect::<String>()
-        .trim_end_matches([' ', ':', ','])
-        .to_owned()
+    let beginning: String = line.chars().take(NAME_CHARACTERS).collect();
+    let name = beginning.trim_end_matches([' ', ':', ',']);
+    claim::check_id(name).is_ok().then(|| name.to_owned())
 }
 
 impl From<CheckpointDraft> for NewCheckpoint {

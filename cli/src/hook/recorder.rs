@@ -18,7 +18,7 @@ use forge_agents::hook::{
     HookAgent, HookEvent, HookEventKind, SessionStartKind, prompt_fact, tool_facts,
 };
 use forge_agents::session_name;
-use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, SessionKind, Value, claim};
+use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, SessionKind, Value};
 use forge_store::store::{NewSession, Session, SessionWrite, Store, WriteContext, WriteReport};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -399,13 +399,7 @@ pub const fn begins_conversation(event: &HookEvent) -> bool {
 /// prompt that is not blank. `None` without a prompt, or if the line is not a valid name.
 fn name_from_prompt(event: &HookEvent) -> Option<String> {
     let HookEventKind::Prompt { text: Some(text) } = &event.kind else { return None };
-    valid_name(text.lines().find(|line| !line.trim().is_empty())?)
-}
-
-/// Returns a text as the name of a session; `None` if it is not a valid name.
-fn valid_name(text: &str) -> Option<String> {
-    let name = session_name(text);
-    claim::check_id(&name).is_ok().then_some(name)
+    session_name(text.lines().find(|line| !line.trim().is_empty())?)
 }
 
 /// Returns the name of a session that begins with an event: from its prompt. Without a prompt it is
@@ -413,7 +407,7 @@ fn valid_name(text: &str) -> Option<String> {
 fn name_of_new_session(event: &HookEvent, id: &str) -> String {
     let short: String = id.chars().take(8).collect();
     name_from_prompt(event)
-        .or_else(|| valid_name(&short))
+        .or_else(|| session_name(&short))
         .unwrap_or_else(|| event.agent.word().to_owned())
 }
 
