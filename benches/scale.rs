@@ -148,7 +148,7 @@ fn visitor(step: usize, path: &Path, session: &str, round: usize, creates: bool)
     });
     let (state, _) = timed(|| {
         let time = act((step - TAIL) * round / (ROUNDS + 1)).now;
-        let moment = session.at_time(time).expect("a point");
+        let moment = session.at_time(time).expect("a moment");
         session.state(&moment).expect("a state").claims().len()
     });
     let filter = CheckpointFilter { limit: Some(50), ..CheckpointFilter::default() };
@@ -289,7 +289,7 @@ fn state(size: usize) {
         let written = creates(&session, 0..300, count);
         drop(maintainer);
         store.maintain(0).expect("maintenance");
-        let moment = |sequence: u64| session.at_sequence(sequence).expect("a point");
+        let moment = |sequence: u64| session.at_sequence(sequence).expect("a moment");
         let diffs = (200..220)
             .map(|n| {
                 timed(|| session.changed_claims(&moment(n), &moment(n + 2)).expect("a diff").len())

@@ -202,7 +202,7 @@ pub struct StateComparison {
     pub claims: Vec<EntryChange>,
     /// All changes of claims and facts, described by kind.
     pub changes: Vec<TypedChange>,
-    /// Microseconds from the first point to the second; `None` if nothing is recorded.
+    /// Microseconds from the first moment to the second; `None` if nothing is recorded.
     pub time_delta_micros: Option<i64>,
     /// A summary in one sentence.
     pub summary: String,

@@ -128,8 +128,8 @@ proptest! {
             let (checkpoint, all) = place.get(&made);
             let query =
                 TemporalQuery { checkpoint_id: Some(checkpoint.id), ..Default::default() };
-            let point = recorder.query(&query).unwrap().moment().clone();
-            recorder.restore(&act(seconds), &point).unwrap();
+            let moment = recorder.query(&query).unwrap().moment().clone();
+            recorder.restore(&act(seconds), &moment).unwrap();
             let mut systems = ideas.holds();
             systems.extend(rest.holds());
             prop_assert_eq!(&systems, all);
@@ -164,7 +164,7 @@ fn a_system_that_cannot_be_restored_leaves_all_systems_unchanged() {
     ideas.put(Kind::Hypothesis, "H1", "now");
     rest.put(Kind::Note, "n", "now");
     let now = (ideas.holds(), rest.holds());
-    let point = recorder.session().at_checkpoint(&then).unwrap();
+    let moment = recorder.session().at_checkpoint(&then).unwrap();
     // Captures succeed, but restores fail.
     struct Stubborn;
     impl ConnectedSystem for Stubborn {
@@ -183,7 +183,7 @@ fn a_system_that_cannot_be_restored_leaves_all_systems_unchanged() {
     }
     let mut recorder = recorder;
     recorder.connect(Arc::new(Stubborn)).unwrap();
-    let error = recorder.restore(&act(2), &point).unwrap_err();
+    let error = recorder.restore(&act(2), &moment).unwrap_err();
     assert!(matches!(error, Error::Connected { action: "restored", .. }), "{error}");
     assert_eq!((ideas.holds(), rest.holds()), now);
     assert_eq!(held(&recorder).len(), 2, "what they held is recorded");
@@ -195,8 +195,8 @@ fn a_restore_records_what_it_replaces_and_undo_restores_that() {
     ideas.put(Kind::Hypothesis, "H1", "then");
     let then = recorder.checkpoint(&act(1), "then", &["then"]).unwrap();
     ideas.put(Kind::Hypothesis, "H1", "never recorded");
-    let point = recorder.session().at_checkpoint(&then).unwrap();
-    let report = recorder.restore(&act(2), &point).unwrap();
+    let moment = recorder.session().at_checkpoint(&then).unwrap();
+    let report = recorder.restore(&act(2), &moment).unwrap();
     assert_eq!((report.restored_to, report.message.as_str()), (Some(then.id), "then"));
     assert_eq!((report.captured, report.revision), (Some(3), Some(4)));
     assert_eq!(report.systems, ["ideas", "rest"]);

@@ -143,7 +143,7 @@ fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<Str
         }
     }
     for one in session.checkpoints(&CheckpointFilter::default()).expect("checkpoints") {
-        let moment = session.at_checkpoint(&one).expect("its point");
+        let moment = session.at_checkpoint(&one).expect("its moment");
         let claims = session.state(&moment).expect("its state");
         let claims: Vec<_> = claims.claims().entries().map(|it| it.expect("a claim")).collect();
         let (tags, body) = (&one.tags, &one.body);

@@ -120,8 +120,8 @@ fn picture(session: &Session) -> Vec<String> {
     // In a long session, checking every moment would take minutes.
     let step = (times.len() / 40).max(1);
     for time in times.into_iter().step_by(step) {
-        let Ok(point) = session.at_time(time) else { continue };
-        let state = session.state(&point).unwrap();
+        let Ok(moment) = session.at_time(time) else { continue };
+        let state = session.state(&moment).unwrap();
         for kind in Kind::facts() {
             for known in state.facts_of(kind).unwrap() {
                 let fact = known.fact;

@@ -62,9 +62,9 @@ fn short(value: &Value) -> Value {
     json!(format!("{} bytes, FNV-1a {hash:016x}", text.len()))
 }
 
-fn state(session: &Session, point: &ResolvedMoment) -> Result<Value> {
-    session.check_digest(point)?;
-    let state = session.state(point)?;
+fn state(session: &Session, moment: &ResolvedMoment) -> Result<Value> {
+    session.check_digest(moment)?;
+    let state = session.state(moment)?;
     let mut claims = Vec::new();
     for entry in state.claims().entries() {
         let (key, entry) = entry?;

@@ -83,13 +83,13 @@ fn word(status: Option<HypothesisStatus>) -> String {
 
 /// Returns the hypotheses as they were before the story begins.
 fn hypotheses_before(session: &Session, cut: StoryCut) -> Result<BTreeMap<String, Hypothesis>> {
-    let point = match session.at_sequence(cut.sequence.saturating_sub(1)) {
-        Ok(point) => point,
+    let moment = match session.at_sequence(cut.sequence.saturating_sub(1)) {
+        Ok(moment) => moment,
         // Pruning removed the older revisions.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(error) => return Err(error),
     };
-    let claims = session.state(&point)?.claims_of(Kind::Hypothesis)?.into_iter();
+    let claims = session.state(&moment)?.claims_of(Kind::Hypothesis)?.into_iter();
     let read = |(id, entry): (String, ClaimEntry)| {
         Hypothesis::from_value(&entry.value).ok().map(|held| (id, held))
     };
