@@ -261,9 +261,9 @@ impl AgentMessage {
     }
 }
 
-/// Returns the moment of the last number after the head, of a checkpoint or of a revision; the head
-/// itself if no such number is still there.
-fn last_numbered(session: &Session, head: ResolvedMoment) -> Result<ResolvedMoment> {
+/// Returns the moment of the last checkpoint of the head's revision on the head's branch; the head
+/// itself if no such checkpoint is still there.
+fn last_checkpoint_of_head(session: &Session, head: ResolvedMoment) -> Result<ResolvedMoment> {
     let last = session.summary()?.last_sequence;
     // The number of a checkpoint that was undone or pruned names nothing. A later number can also
     // be on another branch, or be that of a checkpoint of an earlier moment.
@@ -312,7 +312,7 @@ impl CheckpointReference {
     ) -> Result<Self> {
         let is_head = matches!(expression, MomentExpression { base: MomentBase::Head, back: 0 });
         let moment = match is_head && resolved.named_checkpoint().is_none() {
-            true => last_numbered(session, resolved)?,
+            true => last_checkpoint_of_head(session, resolved)?,
             false => resolved,
         };
         Ok(Self::from_moment(&moment))
