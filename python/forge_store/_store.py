@@ -116,8 +116,8 @@ class Store:
         return [SessionInfo(**known) for known in self._native.sessions()]
 
     def restore_session(self, name: str, kind: str = "debug") -> Session:
-        """Brings back the session with this name that was dropped last, for example a thread that a
-        saver deleted (kind ``graph``) or a memory (kind ``memory``).
+        """Brings back the session with this name or id that was dropped last, for example a thread
+        that a saver deleted (kind ``graph``) or a memory (kind ``memory``).
 
         Raises ``NotFound`` if there is none, or if a sweep has removed it, and ``Conflict`` if
         another session has its name by now.
