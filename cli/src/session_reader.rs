@@ -89,7 +89,7 @@ impl SessionReader {
     ) -> Result<(Option<Timestamp>, ResolvedMoment), CommandError> {
         let begin = since.map(|since| self.time(context, since)).transpose()?;
         let Some(at) = at else { return Ok((begin, self.session.head()?)) };
-        let hinted = |error| workspace::hint_checkpoint(&self.session, at, error);
+        let hinted = |error| workspace::hint_moment(&self.session, at, error);
         // It is parsed once, because that may print a note.
         let moment = workspace::parsed_moment(context, &self.session, at).map_err(hinted)?;
         let end = self.time_of(context, &moment).map_err(hinted)?;

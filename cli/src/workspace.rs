@@ -405,11 +405,11 @@ pub fn resolved_moment(
     moment: &MomentArg,
 ) -> Result<ResolvedMoment, CommandError> {
     let resolved = unhinted_moment(context, session, moment);
-    resolved.map_err(|error| hint_checkpoint(session, moment, error))
+    resolved.map_err(|error| hint_moment(session, moment, error))
 }
 
 /// Resolves a text that may be something else than a moment. The error is that of
-/// [`resolved_moment`] without the hint of [`hint_checkpoint`], for which all facts are read.
+/// [`resolved_moment`] without the hint of [`hint_moment`], for which all facts are read.
 pub fn unhinted_moment(
     context: &Context,
     session: &Session,
@@ -420,7 +420,7 @@ pub fn unhinted_moment(
 
 /// Adds a hint to the error about a moment if it is the message of a checkpoint, or the id of a
 /// claim, also of a removed one.
-pub fn hint_checkpoint(session: &Session, moment: &MomentArg, error: CommandError) -> CommandError {
+pub fn hint_moment(session: &Session, moment: &MomentArg, error: CommandError) -> CommandError {
     let text = moment.as_str();
     let all = session.checkpoints(&CheckpointFilter::default()).unwrap_or_default();
     if let Some(one) = all.iter().find(|one| one.message.eq_ignore_ascii_case(text)) {
@@ -592,7 +592,7 @@ pub fn removed_claim(
     keys.find(|key| session.history(moment, key).is_ok())
 }
 
-/// Names the log of a claim that was removed in a hint.
+/// Returns the hint that names the log of a removed claim.
 pub fn removed_hint(key: &Key) -> String {
     let (kind, id) = (key.kind, &key.id);
     format!("the {kind} {id} was removed: 'forge log {kind}:{id}' shows its history")

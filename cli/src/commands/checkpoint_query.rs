@@ -257,7 +257,7 @@ impl<const TOP: bool> CheckpointDiffArgs<TOP> {
         match workspace::unhinted_moment(context, session, from) {
             Ok(from) => Ok((from, resolve(&self.to)?)),
             Err(error) if self.to.as_str() != DEFAULT_END => {
-                Err(workspace::hint_checkpoint(session, from, error)
+                Err(workspace::hint_moment(session, from, error)
                     .hinted("leave out the second moment: a range 'A..B' already has both moments"))
             }
             Err(_) => Ok((resolve(&begin)?, resolve(&end)?)),
