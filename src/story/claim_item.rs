@@ -2,7 +2,7 @@
 
 use super::gist::{ITEM_CHARS, one_line};
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
-use super::line::short_number;
+use super::line::two_decimals;
 use crate::model::claim::{GapStatus, HypothesisStatus, VocabularyWord};
 use crate::model::rule::PRIOR;
 use crate::model::{ClaimEntry, EntryChange, Key, Kind};
@@ -106,8 +106,8 @@ impl<'a> ClaimItemBuilder<'a> {
         }
         let strength = change.new.as_ref().and_then(|new| number(new, "strength"));
         let strength = strength.map(|strength| match strength < 0.0 {
-            true => ("against", short_number(-strength)),
-            false => ("for", short_number(strength)),
+            true => ("against", two_decimals(-strength)),
+            false => ("for", two_decimals(strength)),
         });
         let text = match (field(&change.new, "hypothesis"), strength) {
             (Some(hypothesis), Some((way, number))) => format!("{id} {way} {hypothesis} {number}"),
@@ -208,7 +208,7 @@ impl<'a> ClaimItemBuilder<'a> {
             return self.loud(kind, format!("{id} removed"), StoryMark::Plain, old);
         }
         let sure = change.new.as_ref().and_then(|new| number(new, "confidence"));
-        let sure = sure.map(|sure| format!(" {}", short_number(sure)));
+        let sure = sure.map(|sure| format!(" {}", two_decimals(sure)));
         let status = field(&change.new, "status").filter(|status| status != "active");
         let status = status.map(|status| format!(" {}", status.replace('_', " ")));
         let text = format!("{id} new{}{}", status.unwrap_or_default(), sure.unwrap_or_default());
@@ -272,18 +272,18 @@ fn changed(old: &ClaimEntry, new: &ClaimEntry, name: &str) -> Option<String> {
     (text(old, name).as_ref() != Some(&now)).then_some(now)
 }
 
-/// Returns the change of a confidence, such as `.55 → .75`, and the mark of its direction; `None`
+/// Returns the change of a confidence, such as `0.55 → 0.75`, and the mark of its direction; `None`
 /// if both confidences are equal when rounded to two digits.
 fn moved(kind: Kind, old: &ClaimEntry, new: &ClaimEntry) -> Option<(String, StoryMark)> {
     let now = number(new, "confidence")?;
     let unstated = (kind == Kind::Hypothesis).then_some(PRIOR);
     match number(old, "confidence").or(unstated) {
-        Some(before) if short_number(before) == short_number(now) => None,
+        Some(before) if two_decimals(before) == two_decimals(now) => None,
         Some(before) => {
             let mark = if now > before { StoryMark::Up } else { StoryMark::Down };
-            Some((format!("{} → {}", short_number(before), short_number(now)), mark))
+            Some((format!("{} → {}", two_decimals(before), two_decimals(now)), mark))
         }
-        None => Some((short_number(now), StoryMark::Plain)),
+        None => Some((two_decimals(now), StoryMark::Plain)),
     }
 }
 
@@ -342,21 +342,21 @@ mod tests {
             [at(0.98, "confirmed"), vec![("reason", "reproduced at will".into())]].concat();
         let confirmed_again = confirmed.clone();
         for (old, new, expected) in [
-            (None, Some(at(0.6, "active")), "New H4 new .60: the cache is stale"),
+            (None, Some(at(0.6, "active")), "New H4 new 0.60: the cache is stale"),
             (
                 Some(at(0.97, "under_test")),
                 Some(confirmed),
-                "Good H4 confirmed .97 → .98: reproduced at will",
+                "Good H4 confirmed 0.97 → 0.98: reproduced at will",
             ),
             (
                 Some(at(0.5, "active")),
                 Some(at(0.3, "under_test")),
-                "Down H4 under test .50 → .30: the cache is stale",
+                "Down H4 under test 0.50 → 0.30: the cache is stale",
             ),
             (
                 Some(at(0.5, "active")),
                 Some(at(0.75, "active")),
-                "Up H4 .50 → .75: the cache is stale",
+                "Up H4 0.50 → 0.75: the cache is stale",
             ),
             (
                 Some(at(0.3, "active")),
@@ -394,9 +394,9 @@ mod tests {
         );
         assert_eq!(
             shown_items(&[moved, evidence("E1", 0.7), evidence("E2", 0.2)]),
-            ["Up H1 .55 → .75: seen E1", "New E2 for H1 .20: seen E2"]
+            ["Up H1 0.55 → 0.75: seen E1", "New E2 for H1 0.20: seen E2"]
         );
-        assert_eq!(shown_items(&[evidence("E3", -0.5)]), ["New E3 against H1 .50: seen E3"]);
+        assert_eq!(shown_items(&[evidence("E3", -0.5)]), ["New E3 against H1 0.50: seen E3"]);
         // Regression: the first evidence for a hypothesis without a stated confidence had no mark.
         let first = change(
             Kind::Hypothesis,
@@ -405,7 +405,7 @@ mod tests {
             Some(&[says(), ("confidence", 0.25.into())]),
         );
         let shown = shown_items(&[first, evidence("E1", -0.5)]);
-        assert_eq!(shown, ["Down H1 .50 → .25: seen E1"]);
+        assert_eq!(shown, ["Down H1 0.50 → 0.25: seen E1"]);
     }
 
     #[test]

@@ -9,12 +9,10 @@ use std::collections::BTreeMap;
 /// A pause between two lines is shown if it is longer than this, in microseconds.
 const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
 
-/// Formats a number with two decimal places, without a leading zero: `.55`. A negative number keeps
-/// the zero.
+/// Formats a number with two decimal places: `0.55`.
 #[must_use]
-pub fn short_number(number: f64) -> String {
-    let text = format!("{number:.2}");
-    text.strip_prefix('0').map(str::to_owned).unwrap_or(text)
+pub fn two_decimals(number: f64) -> String {
+    format!("{number:.2}")
 }
 
 /// The meaning of a part of a line. A program chooses a colour for each.
@@ -156,8 +154,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_number_has_two_decimals_and_no_leading_zero() {
-        assert_eq!([0.5, 1.0, -0.25].map(short_number), [".50", "1.00", "-0.25"]);
+    fn a_number_has_two_decimals_and_a_leading_zero() {
+        assert_eq!([0.5, 1.0, -0.25].map(two_decimals), ["0.50", "1.00", "-0.25"]);
     }
 
     #[test]

@@ -327,10 +327,10 @@ fn claims_checkpoints_and_branches_have_lines() {
     assert_eq!(
         lines(&story),
         [
-            "Hypothesis: H1 new .50 | the cache is stale",
+            "Hypothesis: H1 new 0.50 | the cache is stale",
             "Checkpoint: one suspect",
             "Branch: branch alt",
-            "Hypothesis: H1 .50 → .25 | the cache is stale",
+            "Hypothesis: H1 0.50 → 0.25 | the cache is stale",
             "Restore: back to the claims of #1 | confidence of H1 0.25 → 0.50",
         ]
     );
@@ -553,7 +553,10 @@ fn a_digest_has_the_question_the_result_the_ruled_out_and_the_open_points() {
     let expected = [
         ("Asked", "why is the cache stale after a restart?"),
         ("Asked last", "and now the tests"),
-        ("Came out", "H1 confirmed .90: the cache is stale; 1 commit: cache: drop it at the start"),
+        (
+            "Came out",
+            "H1 confirmed 0.90: the cache is stale; 1 commit: cache: drop it at the start",
+        ),
         ("Ruled out", "H2 the cache is stale"),
         ("Open", "G1 which node?; Shall I commit it?; not committed: cache.rs"),
     ];

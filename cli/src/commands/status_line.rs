@@ -8,7 +8,7 @@ use crate::verb::{RawReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::text::{NewlineMode, sanitise};
 use forge_store::store::BriefLine;
-use forge_store::story::{Story, short_number};
+use forge_store::story::{Story, two_decimals};
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 
@@ -135,7 +135,7 @@ struct SessionGist {
 fn best_hypothesis(active: &[BriefLine], confirmed: &[BriefLine]) -> Option<String> {
     Some(match (active.first(), confirmed.last()) {
         (Some(BriefLine { id, confidence: Some(share), .. }), _) => {
-            format!("{id} {}", short_number(*share))
+            format!("{id} {}", two_decimals(*share))
         }
         (Some(line), _) => line.id.clone(),
         (None, confirmed) => format!("{} confirmed", confirmed?.id),
@@ -143,7 +143,7 @@ fn best_hypothesis(active: &[BriefLine], confirmed: &[BriefLine]) -> Option<Stri
 }
 
 impl SessionGist {
-    /// Returns `H4 .88 · 2 gaps · 1 failing · 4 uncommitted`, without what is zero.
+    /// Returns `H4 0.88 · 2 gaps · 1 failing · 4 uncommitted`, without what is zero.
     fn line(&self) -> String {
         let mut parts: Vec<String> = self.hypothesis.iter().cloned().collect();
         let gaps = if self.gaps == 1 { "gap" } else { "gaps" };
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn the_status_line_leaves_out_counts_of_zero() {
-        let hypothesis = Some("H4 .88".to_owned());
+        let hypothesis = Some("H4 0.88".to_owned());
         let gist = SessionGist { hypothesis, gaps: 2, failing: 1, uncommitted: 4 };
-        assert_eq!(gist.line(), "H4 .88 · 2 gaps · 1 failing · 4 uncommitted");
+        assert_eq!(gist.line(), "H4 0.88 · 2 gaps · 1 failing · 4 uncommitted");
         assert_eq!(SessionGist { gaps: 1, ..SessionGist::default() }.line(), "1 gap");
         assert_eq!(SessionGist::default().line(), "");
     }

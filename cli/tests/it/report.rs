@@ -37,7 +37,7 @@ fn a_page_can_begin_and_end_at_a_moment() {
         environment.finished(&mut environment.command(all)).success()
     };
     let then = page(&["--at", "baseline"]);
-    assert!(!then.contains("H1 rejected") && then.contains("H1 .40 → .79"), "{then}");
+    assert!(!then.contains("H1 rejected") && then.contains("H1 0.40 → 0.79"), "{then}");
     assert!(then.contains("as of "), "{then}");
     assert_eq!(page(&["..baseline"]).replace("as of", ""), then.replace("as of", ""));
     let last = page(&["baseline..HEAD"]);
@@ -180,7 +180,7 @@ fn markdown_says_what_a_hypothesis_says_that_is_not_settled() {
     environment.forge(["hypothesis", "add", "stale cache"]).success();
     let markdown = environment.forge(["report", "--markdown", "-o", "-"]).success();
     let lists =
-        "**Under test**\n\n- **H1** (.60) two clocks\n\n**Active**\n\n- **H2** stale cache\n";
+        "**Under test**\n\n- **H1** (0.60) two clocks\n\n**Active**\n\n- **H2** stale cache\n";
     assert!(markdown.contains(lists), "{markdown}");
 }
 

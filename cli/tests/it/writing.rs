@@ -292,7 +292,7 @@ fn the_status_line_and_the_prompt_show_the_state_of_the_session() {
     environment.forge(["g", "add", "which?"]).success();
     let fails = ["verification", "add", "tests", "--status", "failed"];
     environment.forge(fails).success();
-    let line = "H1 .88 · 1 gap · 1 failing\n";
+    let line = "H1 0.88 · 1 gap · 1 failing\n";
     for _ in 0..2 {
         assert_eq!(environment.forge(["prompt-segment"]).success(), line);
     }

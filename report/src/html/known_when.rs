@@ -3,7 +3,7 @@
 
 use super::{Page, hypothesis_link, status_sign, status_words};
 use crate::model::KnownMoment;
-use forge_store::story::short_number;
+use forge_store::story::two_decimals;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ impl Page<'_> {
             let gone = status.is_none();
             json!([
                 number,
-                confidence.map(short_number),
+                confidence.map(two_decimals),
                 if gone { "" } else { word },
                 class,
                 status_sign(*status)

@@ -64,7 +64,7 @@ fn hypotheses(app: &App) -> String {
         let steps: Vec<String> = series
             .points
             .iter()
-            .map(|point| forge_store::story::short_number(point.value))
+            .map(|point| forge_store::story::two_decimals(point.value))
             .collect();
         let (id, status) = (&series.id, series.status.replace('_', " "));
         let said = series.title.replace('|', "\\|").replace('\n', " ");

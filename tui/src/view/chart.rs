@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::effect::MomentTarget;
 use crate::theme::{TextTone, Theme};
 use forge_store::model::Timestamp;
-use forge_store::story::{TimeRuler, short_number};
+use forge_store::story::{TimeRuler, two_decimals};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
@@ -19,7 +19,7 @@ use ratatui::widgets::canvas::{Canvas, Line as CanvasLine};
 use unicode_width::UnicodeWidthStr;
 
 /// The number of columns after the chart, with the ids and the last confidences.
-const LABELS: u16 = 11;
+const LABELS: u16 = 12;
 /// The number of lines below the chart with the last change and the confidences at that time.
 const CAUSE: u16 = 4;
 
@@ -311,7 +311,7 @@ fn ends_of_lines(app: &App, area: Rect, buffer: &mut Buffer) {
         next = row + 1;
         let (sign, tone) = seal(&point.status, app.theme);
         let line = below(area, row.into());
-        let text = format!(" {} {}", series.id, short_number(point.value));
+        let text = format!(" {} {}", series.id, two_decimals(point.value));
         let rest = put(buffer, line, &text, app.theme.style(TextTone::of_hypothesis(&series.id)));
         put(buffer, rest, sign, app.theme.style(tone));
     }
@@ -340,7 +340,7 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
                 let reason = row.story.as_ref().map_or("", |story| story.reason.as_str());
                 (row.title.clone(), reason)
             }
-            None => (format!("{id} {}", short_number(point.value)), ""),
+            None => (format!("{id} {}", two_decimals(point.value)), ""),
         };
         let rest = put(buffer, rest, &title, theme.style(TextTone::of_hypothesis(id)));
         let rest = put(buffer, rest, "  ", theme.style(TextTone::Plain));
@@ -351,7 +351,7 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
     for series in app.chart.series.iter().flatten() {
         let Some(point) = series.at(time) else { continue };
         let (sign, tone) = seal(&point.status, theme);
-        let text = format!("  {} {}", series.id, short_number(point.value));
+        let text = format!("  {} {}", series.id, two_decimals(point.value));
         rest = put(buffer, rest, &text, theme.style(TextTone::of_hypothesis(&series.id)));
         rest = put(buffer, rest, sign, theme.style(tone));
     }

@@ -13,7 +13,7 @@ use forge_store::model::{ClaimEntry, Key, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{
     ClaimGraph, GraphDirection, HistoryEntry, ResolvedMoment, Session, StateAt,
 };
-use forge_store::story::short_number;
+use forge_store::story::two_decimals;
 use std::collections::BTreeSet;
 
 /// The maximum number of changes of a claim that are shown: the newest.
@@ -124,7 +124,7 @@ fn bar(value: f64) -> String {
 fn evidence_line(one: &EvidenceFor, is_for: bool) -> SheetLine {
     let source = if one.source.is_empty() { String::new() } else { format!("  [{}]", one.source) };
     let tone = if is_for { TextTone::Good } else { TextTone::Bad };
-    line(tone, 2, format!("{} {} ", bar(one.strength), short_number(one.strength.abs())))
+    line(tone, 2, format!("{} {} ", bar(one.strength), two_decimals(one.strength.abs())))
         .and(TextTone::Id, format!("{} ", one.id))
         .and(TextTone::Plain, one.text.clone())
         .and(TextTone::Dim, source)
@@ -150,7 +150,7 @@ fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLin
     let id_tone = TextTone::of_key(key);
     let confidence = value.field("confidence").and_then(Value::as_f64);
     let confidence = confidence
-        .map(|number| format!("  {} {}", bar(number), short_number(number)))
+        .map(|number| format!("  {} {}", bar(number), two_decimals(number)))
         .unwrap_or_default();
     let mut lines = vec![
         line(id_tone, 0, format!("{} ", key.id))
@@ -202,12 +202,12 @@ fn path(history: &[HistoryEntry], evidence: &[EvidenceFor], zone: DisplayZone) -
         let Some(new) = new.filter(|new| old != Some(*new) || settled.is_some()) else { continue };
         let (tone, moved) = match old {
             Some(old) if new > old => {
-                (TextTone::Good, format!("{} → {}", short_number(old), short_number(new)))
+                (TextTone::Good, format!("{} → {}", two_decimals(old), two_decimals(new)))
             }
             Some(old) if new < old => {
-                (TextTone::Bad, format!("{} → {}", short_number(old), short_number(new)))
+                (TextTone::Bad, format!("{} → {}", two_decimals(old), two_decimals(new)))
             }
-            _ => (TextTone::Plain, format!("      {}", short_number(new))),
+            _ => (TextTone::Plain, format!("       {}", two_decimals(new))),
         };
         let time = step.revision.time;
         let mut shown = line(TextTone::Dim, 2, format!("{} ", zone.clock(time)))

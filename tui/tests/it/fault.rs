@@ -28,7 +28,7 @@ fn a_typed_moment_selects_its_revision_and_shows_the_state_there() {
         assert_eq!(hypothesis(&hand, "H1"), ("rejected".to_owned(), 0.04), "{moment}");
         let row = hand.app.row().unwrap();
         assert_eq!(row.target, named);
-        assert_eq!(row.title, "H1 rejected .30 → .04", "{moment}");
+        assert_eq!(row.title, "H1 rejected 0.30 → 0.04", "{moment}");
     }
 }
 

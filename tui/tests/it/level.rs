@@ -112,7 +112,7 @@ fn the_toggle_shows_every_revision_and_then_every_fact() {
     assert_eq!(hand.app.target(), target);
     hand.press("v");
     assert_eq!(hand.app.target(), target);
-    assert_eq!(hand.app.row().unwrap().title, "H4 confirmed .97 → .98");
+    assert_eq!(hand.app.row().unwrap().title, "H4 confirmed 0.97 → 0.98");
 }
 
 /// Regression: rows that a pruning had removed stayed in the list, also after `r`.

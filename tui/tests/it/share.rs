@@ -27,7 +27,7 @@ fn the_details_the_brief_and_the_charts_are_copied_as_markdown() {
     assert!(hand.copied.last().unwrap().starts_with("**Confirmed**\n\n- "), "{:?}", hand.copied);
     hand.press("1 c Y");
     let table = hand.copied.last().unwrap();
-    assert!(table.contains("| H4 | .55 → .75 → .93 → .97 → .98 | confirmed | "), "{table}");
+    assert!(table.contains("| H4 | 0.55 → 0.75 → 0.93 → 0.97 → 0.98 | confirmed | "), "{table}");
     hand.press("q m g d Y");
     let difference = hand.copied.last().unwrap();
     assert!(difference.starts_with("### from 2025-03-11 "), "{difference}");
@@ -122,7 +122,7 @@ fn a_line_says_what_changed_since_the_mark() {
     hand.press("t").type_in("when H4 was confirmed").press("<enter> m");
     hand.press("t").type_in("#20").press("<enter>");
     let screen = hand.screen();
-    assert!(screen.contains("until the mark: H1 .50 → .04 rejected"), "{screen}");
+    assert!(screen.contains("until the mark: H1 0.50 → 0.04 rejected"), "{screen}");
     hand.press("t").type_in("when H4 was confirmed").press("<enter>");
     assert!(!hand.screen().contains("the mark:"), "{}", hand.screen());
     hand.press("G");

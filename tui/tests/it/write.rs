@@ -49,7 +49,7 @@ fn typed_evidence_changes_the_selected_confidence_and_a_rejection_stores_its_rea
     let risen = sure(&store);
     assert!(risen > 0.6, "{risen}");
     let title = hand.app.row().unwrap().title.clone();
-    assert_eq!(title, "H7 .50 → .82");
+    assert_eq!(title, "H7 0.50 → 0.82");
     hand.press("-").type_in(".9 it was read before the write").press("<enter>");
     assert!(sure(&store) < risen);
     hand.press("!").type_in("the cache was off").press("<enter>");

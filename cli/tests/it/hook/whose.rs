@@ -65,7 +65,7 @@ fn the_status_and_the_completions_in_an_agent_are_about_its_session() {
     let words = ["complete", "--", "forge", "hypothesis", "show", ""];
     assert!(player.environment.forge(words).success().starts_with("H1\t"));
     for line in ["statusline", "prompt-segment"] {
-        assert!(player.environment.forge([line]).success().starts_with("H1 .88"), "{line}");
+        assert!(player.environment.forge([line]).success().starts_with("H1 0.88"), "{line}");
         let mut command = player.environment.command([line]);
         let named = player.environment.finished(command.env("FORGE_SESSION", "mine"));
         assert_eq!(named.success(), "", "{line}");
