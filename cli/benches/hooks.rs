@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -24,17 +24,29 @@ const FILES: usize = 500;
 fn main() {
     let lengths = std::env::var("FORGE_MEGABYTES").unwrap_or_else(|_| "4,16,64".to_owned());
     let runs = std::env::var("FORGE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(15);
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("forge");
+    install(&program);
     for megabytes in lengths.split(',').filter_map(|length| length.trim().parse().ok()) {
         for with_git in [true, false] {
-            pre_compact(megabytes, with_git, runs);
+            pre_compact(&program, megabytes, with_git, runs);
         }
     }
-    tool_use(runs * 20);
-    hand_back(runs);
+    tool_use(&program, runs * 20);
+    hand_back(&program, runs);
+}
+
+/// Copies the program as `make install` does. The kernel maps a copy in larger pieces than the file
+/// that the linker wrote, so it starts sooner.
+fn install(program: &Path) {
+    let mut install = Command::new("install");
+    install.args(["-s", "-m", "755", env!("CARGO_BIN_EXE_forge")]).arg(program);
+    assert!(install.status().unwrap().success());
 }
 
 /// A project with a store and optionally a git repository, and a transcript next to it.
-struct Bench {
+struct Bench<'a> {
+    program: &'a Path,
     root: tempfile::TempDir,
     /// The number of commands in the transcript.
     commands: u64,
@@ -42,9 +54,10 @@ struct Bench {
     seconds: i64,
 }
 
-impl Bench {
-    fn new(with_git: bool) -> Self {
-        let bench = Self { root: tempfile::tempdir().unwrap(), commands: 0, seconds: 0 };
+impl<'a> Bench<'a> {
+    fn new(program: &'a Path, with_git: bool) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let bench = Self { program, root, commands: 0, seconds: 0 };
         fs::create_dir(bench.project()).unwrap();
         fs::write(bench.transcript(), "").unwrap();
         if with_git {
@@ -88,7 +101,7 @@ impl Bench {
     }
 
     fn forge(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_forge"));
+        let mut command = Command::new(self.program);
         command.args(args).current_dir(self.project()).env("HOME", self.root.path());
         command
     }
@@ -169,8 +182,8 @@ impl Bench {
 }
 
 /// Measures the hook before a compaction.
-fn pre_compact(megabytes: usize, with_git: bool, runs: usize) {
-    let mut bench = Bench::new(with_git);
+fn pre_compact(program: &Path, megabytes: usize, with_git: bool, runs: usize) {
+    let mut bench = Bench::new(program, with_git);
     bench.grow((megabytes << 20).saturating_sub(NEW_BYTES));
     bench.hook("Stop", &json!({}));
     let (mut whole, mut git) = (Vec::new(), Vec::new());
@@ -191,8 +204,8 @@ fn pre_compact(megabytes: usize, with_git: bool, runs: usize) {
 }
 
 /// Measures the hook after a tool call.
-fn tool_use(runs: usize) {
-    let mut bench = Bench::new(true);
+fn tool_use(program: &Path, runs: usize) {
+    let mut bench = Bench::new(program, true);
     bench.grow(4 << 20);
     bench.hook("Stop", &json!({}));
     let mut whole = Vec::new();
@@ -215,8 +228,8 @@ fn tool_use(runs: usize) {
 }
 
 /// Measures the hook that hands back what was known before a compaction.
-fn hand_back(runs: usize) {
-    let mut bench = Bench::new(false);
+fn hand_back(program: &Path, runs: usize) {
+    let mut bench = Bench::new(program, false);
     bench.grow(4 << 20);
     bench.hook("Stop", &json!({}));
     let mut whole = Vec::new();
