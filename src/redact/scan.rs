@@ -211,15 +211,15 @@ struct TextScan<'a> {
 impl TextScan<'_> {
     /// Applies the rules of a hint.
     fn hint(&mut self, hint: ScanHint, word: Range<usize>, all: &mut ScanFindings) {
-        // The scheme of a URL precedes the hint, like the beginning of a name.
-        let mut indication_start = word_start(self.text, word.start);
+        // Where the text begins that indicates the secret, unless that is the word of the hint.
+        let mut indication_start = None;
         let found = match hint {
             ScanHint::Shape(number) => {
                 rules().get(number).and_then(|rule| self.shape(number, rule, &word))
             }
             ScanHint::Escape => None,
             ScanHint::Name(kind) => self.named(kind, &word).map(|(finding, name)| {
-                indication_start = indication_start.min(name.start);
+                indication_start = Some(name.start.min(word_start(self.text, word.start)));
                 finding
             }),
             // A value that is read whole is read once.
@@ -238,11 +238,10 @@ impl TextScan<'_> {
             }
             ScanHint::Surroundings(kind) => {
                 if kind == credential::CredentialKind::Netrc {
-                    let login = credential::login(self.text, word.start, self.form);
-                    indication_start = login.unwrap_or(indication_start);
+                    indication_start = credential::login(self.text, word.start, self.form);
                 }
                 if kind == credential::CredentialKind::Rows {
-                    indication_start = word.start.saturating_sub(query_rows::COLUMNS_BYTES);
+                    indication_start = Some(word.start.saturating_sub(query_rows::COLUMNS_BYTES));
                 }
                 match kind {
                     credential::CredentialKind::Login
@@ -255,9 +254,10 @@ impl TextScan<'_> {
             }
         };
         if let Some(found) = found {
+            // The scheme of a URL precedes the hint, like the beginning of a name.
+            let start = indication_start.unwrap_or_else(|| word_start(self.text, word.start));
             // A value may precede the text that indicates it.
-            all.indicated_ranges
-                .push(indication_start.min(found.range.start)..found.range.end.max(word.end));
+            all.indicated_ranges.push(start.min(found.range.start)..found.range.end.max(word.end));
             all.findings.push(found);
         }
     }
