@@ -392,7 +392,7 @@ fn sentence(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let may_be_token = |rule: &TokenRule| {
         !rule.is_random
             && rule.place != TokenPlacement::Value
-            && rule.hints.iter().any(|hint| byte_text::contains(&lower, hint.as_bytes()))
+            && rule.hints().any(|hint| byte_text::contains(&lower, hint.as_bytes()))
     };
     let is_token = rules().iter().filter(|rule| may_be_token(rule)).any(|rule| {
         let token = rule.find(value, 0, &mut ScanMemory::default());

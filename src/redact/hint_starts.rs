@@ -16,36 +16,49 @@ const THREE: usize = CODES - 1;
 ///
 /// Other bytes may have the same code, so the words must still be compared there. To look up a code
 /// at each offset is faster than to run an automaton for all words.
-pub(super) struct HintStarts(Box<[bool; CODES]>);
+pub(super) struct HintStarts([bool; CODES]);
 
 const fn low(byte: u8) -> usize {
     byte as usize & LOW
 }
 
 /// Returns the code of the first three bytes of a text; bytes after its end count as zero.
-pub(super) fn code_of(text: &[u8]) -> usize {
-    let byte = |at: usize| text.get(at).copied().map_or(0, low);
-    byte(0) << (2 * BITS) | byte(1) << BITS | byte(2)
+pub(super) const fn code_of(text: &[u8]) -> usize {
+    let (one, two, three) = match text {
+        [] => (0, 0, 0),
+        [one] => (*one, 0, 0),
+        [one, two] => (*one, *two, 0),
+        [one, two, three, ..] => (*one, *two, *three),
+    };
+    low(one) << (2 * BITS) | low(two) << BITS | low(three)
 }
 
 /// Returns the code of the fourth byte of a text.
-pub(super) fn fourth_code(text: &[u8]) -> Option<u8> {
-    text.get(3).map(|byte| low(*byte) as u8)
+pub(super) const fn fourth_code(text: &[u8]) -> Option<u8> {
+    match text {
+        [_, _, _, fourth, ..] => Some(low(*fourth) as u8),
+        _ => None,
+    }
 }
 
 /// Returns the codes that a text can have where this word begins: several if the word is shorter
 /// than three bytes.
-pub(super) fn codes(word: &str) -> Range<usize> {
+pub(super) const fn codes(word: &str) -> Range<usize> {
     let first = code_of(word.as_bytes());
     first..first + (1 << (BITS * 3_usize.saturating_sub(word.len())))
 }
 
 impl HintStarts {
-    /// Makes the table of these words.
-    pub(super) fn of<'w>(words: impl IntoIterator<Item = &'w str>) -> Self {
-        let mut known = Box::new([false; CODES]);
-        words.into_iter().for_each(|word| known[codes(word)].fill(true));
-        Self(known)
+    /// The table of no words.
+    pub(super) const NONE: Self = Self([false; CODES]);
+
+    /// Adds a word.
+    pub(super) const fn add(&mut self, word: &str) {
+        let Range { start: mut code, end } = codes(word);
+        while code < end {
+            self.0[code] = true;
+            code += 1;
+        }
     }
 
     /// Returns the first offset in a range at which a word may begin. The word may go on after the
@@ -87,9 +100,15 @@ impl HintStarts {
 mod tests {
     use super::*;
 
+    fn starts_of(words: &[&str]) -> HintStarts {
+        let mut starts = HintStarts::NONE;
+        words.iter().for_each(|word| starts.add(word));
+        starts
+    }
+
     #[test]
     fn every_word_is_found_where_it_begins_and_also_at_the_ends_of_the_text() {
-        let starts = HintStarts::of(["&#", "token", "=\n", "://"]);
+        let starts = starts_of(&["&#", "token", "=\n", "://"]);
         let text = b"TOKEN a &# b=\n c:// Token &#";
         let found: Vec<usize> =
             (0..text.len()).filter(|at| starts.next(text, *at..text.len()) == Some(*at)).collect();
@@ -98,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_hint_that_begins_in_the_range_may_end_after_it() {
-        let starts = HintStarts::of(["token", "&#"]);
+        let starts = starts_of(&["token", "&#"]);
         let text = b"a token &#";
         assert_eq!(starts.next(text, 0..3), Some(2));
         assert_eq!(starts.next(text, 0..2), None);

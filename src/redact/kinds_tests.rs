@@ -119,7 +119,9 @@ fn a_made_up_secret_of_every_kind_is_found() {
     let mut missed = Vec::new();
     for (rule, token, secret) in fakes() {
         let text = match rule.place {
-            TokenPlacement::Value => format!("{}_value = \"{token}\"\n", rule.hints[0]),
+            TokenPlacement::Value => {
+                format!("{}_value = \"{token}\"\n", rule.hints().next().unwrap())
+            }
             _ => format!("x {token} y"),
         };
         if Redactor::new().clean(&text, TextForm::Plain).contains(&secret) {

@@ -14,6 +14,7 @@ mod command_secret;
 mod credential;
 mod dotted_token;
 mod hint_starts;
+mod hint_table;
 mod json_text;
 mod known_secrets;
 mod kubernetes;

@@ -7,7 +7,6 @@ use super::name_cursor::{MAX_QUOTED_BYTES, NameCursor};
 use super::token_shape::ScanMemory;
 use super::work_counter;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 /// Name parts (in lower case) that indicate a secret, after the kind of the value. If a name has
 /// several, the last one in this order counts.
@@ -89,10 +88,7 @@ pub(super) struct NamedValue {
 /// Returns the kind of secret that this name indicates, if any.
 pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     // Most calls are for fields of facts, whose names contain no such word.
-    static STARTS: LazyLock<HintStarts> = LazyLock::new(|| {
-        let words = INDICATING_WORDS.iter().flat_map(|(_, words)| *words);
-        HintStarts::of(words.map(|word| bare(word)))
-    });
+    static STARTS: HintStarts = starts();
     STARTS.next(name.as_bytes(), 0..name.len())?;
     let lower = name.to_ascii_lowercase();
     let known = |word: &&str| match bare(word) {
@@ -103,9 +99,28 @@ pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     indicates_secret(name.as_bytes()).then_some(*kind)
 }
 
+/// Returns where an indicating word may begin in a name.
+const fn starts() -> HintStarts {
+    let mut starts = HintStarts::NONE;
+    let mut kind = 0;
+    while kind < INDICATING_WORDS.len() {
+        let (_, words) = INDICATING_WORDS[kind];
+        let mut number = 0;
+        while number < words.len() {
+            starts.add(bare(words[number]));
+            number += 1;
+        }
+        kind += 1;
+    }
+    starts
+}
+
 /// Returns an indicating word without the sign that follows the name.
-fn bare(word: &str) -> &str {
-    word.trim_end_matches(['=', ':', '"', '\'', '\\', ' '])
+const fn bare(mut word: &str) -> &str {
+    while let [.., b'=' | b':' | b'"' | b'\'' | b'\\' | b' '] = word.as_bytes() {
+        word = word.split_at(word.len() - 1).0;
+    }
+    word
 }
 
 fn is_name(byte: u8) -> bool {

@@ -1,8 +1,6 @@
 //! Scans a text: where a hint occurs, the rules of that hint are tried.
 
-use super::command_hint::{self, CommandPlace};
-use super::hint_starts::{self, HintStarts};
-use super::program_secret::ProgramPlace;
+use super::hint_table::{ScanHint, TABLE};
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
 use super::wrapped_token::{self, JoinedLines};
@@ -12,101 +10,9 @@ use super::{
     work_counter,
 };
 use std::ops::Range;
-use std::sync::LazyLock;
 
 /// Maximum length of the word after `redacted:`.
 const MAX_KIND_BYTES: usize = 32;
-
-/// The rule that a hint triggers.
-#[derive(Clone, Copy)]
-enum ScanHint {
-    /// A token of this rule.
-    Shape(usize),
-    /// A name that indicates a secret value.
-    Name(&'static str),
-    /// The context of a credential.
-    Surroundings(credential::CredentialKind),
-    /// The text beside a credential of a program.
-    Program(ProgramPlace),
-    /// The text beside a password of a command.
-    Command(CommandPlace),
-    /// The beginning of an escape.
-    Escape,
-}
-
-struct HintTable {
-    /// The words of all hints, in the order of the rules. Words that begin alike are tried in this
-    /// order.
-    words: Vec<(&'static str, ScanHint)>,
-    /// The words by the code of their beginning; those with one code form a list.
-    entries: Vec<CodeEntry>,
-    /// For each code, the number of entries up to the first one of its list; 0 if it has none.
-    first_of_code: Vec<u16>,
-    /// Finds where a word may begin.
-    starts: HintStarts,
-}
-
-/// A word that may begin where a text has a certain code.
-struct CodeEntry {
-    /// The number of the word.
-    word: u16,
-    /// The code of its fourth byte, if it has one. Most words with the same code differ there.
-    fourth: Option<u8>,
-    /// The number of entries up to the next one with this code; 0 if this is the last one.
-    next: u16,
-}
-
-static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
-    let shapes = rules().iter().enumerate();
-    let shapes = shapes.flat_map(|(number, rule)| {
-        rule.hints.iter().map(move |word| (*word, ScanHint::Shape(number)))
-    });
-    let names = words_of(named_value::INDICATING_WORDS, ScanHint::Name);
-    let surroundings = words_of(credential::HINTS, ScanHint::Surroundings);
-    let programs = words_of(program_secret::HINTS, ScanHint::Program);
-    let commands = words_of(command_hint::HINTS, ScanHint::Command);
-    let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
-    let contexts = surroundings.chain(programs).chain(commands);
-    HintTable::of(shapes.chain(names).chain(contexts).chain(escapes).collect())
-});
-
-/// Returns the words of a table, each with its hint.
-fn words_of<K: Copy + 'static>(
-    table: &'static [(K, &'static [&'static str])],
-    hint: fn(K) -> ScanHint,
-) -> impl Iterator<Item = (&'static str, ScanHint)> {
-    table.iter().flat_map(move |(kind, words)| words.iter().map(move |word| (*word, hint(*kind))))
-}
-
-impl HintTable {
-    fn of(words: Vec<(&'static str, ScanHint)>) -> Self {
-        let short = |number: usize| u16::try_from(number).expect("there are some thousand words");
-        let mut entries = Vec::new();
-        let mut first_of_code = vec![0; hint_starts::CODES];
-        // The entry made last is the first one of its list.
-        for (number, (word, _)) in words.iter().enumerate().rev() {
-            for first in &mut first_of_code[hint_starts::codes(word)] {
-                let fourth = hint_starts::fourth_code(word.as_bytes());
-                entries.push(CodeEntry { word: short(number), fourth, next: *first });
-                *first = short(entries.len());
-            }
-        }
-        let starts = HintStarts::of(words.iter().map(|(word, _)| *word));
-        Self { words, entries, first_of_code, starts }
-    }
-
-    /// Returns the words with which this text begins, in any case, with their hints.
-    fn at_beginning(&self, text: &[u8]) -> impl Iterator<Item = (&'static str, ScanHint)> {
-        let entry = |place: u16| self.entries.get(usize::from(place).checked_sub(1)?);
-        let first = entry(self.first_of_code[hint_starts::code_of(text)]);
-        let of_code = std::iter::successors(first, move |last| entry(last.next));
-        let fourth = hint_starts::fourth_code(text);
-        let alike = of_code.filter(move |entry| entry.fourth.is_none() || entry.fourth == fourth);
-        alike.map(|entry| self.words[usize::from(entry.word)]).filter(|(word, _)| {
-            text.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word.as_bytes()))
-        })
-    }
-}
 
 /// The results of a scan.
 #[derive(Default)]
@@ -159,7 +65,7 @@ pub(crate) fn scan(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFind
 /// begin.
 fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFindings, Vec<usize>) {
     let mut escapes = Vec::new();
-    let table = &*TABLE;
+    let table = &TABLE;
     let mut scan = TextScan {
         text,
         form,
@@ -177,7 +83,7 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
     }
     let mut from = share.start;
     work_counter::add(share.len());
-    while let Some(start) = table.starts.next(text, from..share.end) {
+    while let Some(start) = table.starts().next(text, from..share.end) {
         // Hints may overlap, so the search continues after the first byte of this one.
         from = start + 1;
         for (word, hint) in table.at_beginning(&text[start..]) {

@@ -79,8 +79,8 @@ fn every_shape_is_a_regular_expression_and_its_hints_are_small_letters() {
             rule.kind
         );
         assert!(seen.insert(rule.kind), "{} occurs twice", rule.kind);
-        for hint in &rule.hints {
-            assert_eq!(**hint, hint.to_ascii_lowercase(), "{}", rule.kind);
+        for hint in rule.hints() {
+            assert_eq!(hint, hint.to_ascii_lowercase(), "{}", rule.kind);
         }
     }
     assert!(seen.len() >= 40);
@@ -99,7 +99,7 @@ fn ten_times_the_text_is_at_most_twelve_times_the_work() {
     const SMALL: usize = 5_000;
     /// Maximum number of bytes examined for each byte of the text.
     const MOST: u64 = 1_500;
-    let hints = rules().iter().flat_map(|rule| rule.hints.iter().map(|hint| (*hint).to_owned()));
+    let hints = rules().iter().flat_map(|rule| rule.hints().map(str::to_owned));
     let tokens = rules().iter().flat_map(|rule| {
         let token =
             token_shape::TokenShape::new(rule.shape).unwrap().example(&mut |bytes| bytes[0]);

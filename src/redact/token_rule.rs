@@ -1,7 +1,7 @@
 //! Token rules as data: `rules.tsv`. `docs/redaction.md` lists them; a test compares the two.
 
 use super::token_shape::{ScanMemory, TokenMatch, TokenShape};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 /// Where the secret of a rule is, in relation to a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +15,11 @@ pub enum TokenPlacement {
 }
 
 /// A rule for the shape of a token.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct TokenRule {
     /// The kind of the secret: the word after `redacted:`.
     pub kind: &'static str,
-    /// Lower-case texts. Every such token contains one of them, or follows one. The shape is tried
-    /// only where one of them is.
-    pub hints: Vec<&'static str>,
+    hints: &'static str,
     /// The shape (a regular expression over bytes), from the first byte of the token on. If it has
     /// a group, only the group is the secret, otherwise the whole match.
     pub shape: &'static str,
@@ -29,25 +27,51 @@ pub struct TokenRule {
     pub place: TokenPlacement,
     /// Whether the token must also look generated, because its shape says little.
     pub is_random: bool,
-    compiled: OnceLock<TokenShape>,
+    number: usize,
 }
 
-static RULES: LazyLock<Vec<TokenRule>> = LazyLock::new(|| {
-    let lines = include_str!("rules.tsv").lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(read).collect()
-});
+/// The lines of the rules.
+const LINES: &str = include_str!("rules.tsv");
+/// The rules, read when forge is compiled: no process has to read them.
+pub(super) static RULES: [TokenRule; count()] = read_all();
+/// The compiled shapes of the rules, by the number of the rule.
+static SHAPES: [OnceLock<TokenShape>; count()] = [const { OnceLock::new() }; count()];
 
-fn read(line: &'static str) -> Option<TokenRule> {
-    let mut columns = line.split('\t');
-    let place = match columns.next()? {
-        "token" => TokenPlacement::Hint,
-        "inner" => TokenPlacement::Word,
-        _ => TokenPlacement::Value,
-    };
-    let (kind, hints, shape) = (columns.next()?, columns.next()?, columns.next()?);
-    let hints = hints.split(' ').collect();
-    let is_random = columns.next() == Some("random");
-    Some(TokenRule { kind, hints, shape, place, is_random, compiled: OnceLock::new() })
+/// Splits a text at the first such ASCII character, which is in neither part. Without one, all is
+/// in the first part.
+pub(super) const fn split(text: &'static str, at: u8) -> (&'static str, &'static str) {
+    assert!(at.is_ascii());
+    let bytes = text.as_bytes();
+    let mut before = 0;
+    while before < bytes.len() && bytes[before] != at {
+        before += 1;
+    }
+    let (first, rest) = text.split_at(before);
+    if rest.is_empty() { (first, rest) } else { (first, rest.split_at(1).1) }
+}
+
+const fn count() -> usize {
+    let (mut rest, mut count) = (LINES, 0);
+    while !rest.is_empty() {
+        let (line, after) = split(rest, b'\n');
+        count += TokenRule::read(line, count).is_some() as usize;
+        rest = after;
+    }
+    count
+}
+
+const fn read_all() -> [TokenRule; count()] {
+    let mut rules = [TokenRule::NONE; count()];
+    let (mut rest, mut count) = (LINES, 0);
+    while !rest.is_empty() {
+        let (line, after) = split(rest, b'\n');
+        if let Some(rule) = TokenRule::read(line, count) {
+            rules[count] = rule;
+            count += 1;
+        }
+        rest = after;
+    }
+    rules
 }
 
 /// Returns the known token rules.
@@ -96,8 +120,8 @@ pub(super) const URL_PASSWORD: (&str, &str) =
 /// Returns every kind with its description, sorted. The description of a token is its shape.
 #[must_use]
 pub fn kinds() -> Vec<(&'static str, String)> {
-    let shapes = RULES.iter().map(|rule| {
-        let hints: Vec<String> = rule.hints.iter().map(|hint| format!("`{hint}`")).collect();
+    let shapes = rules().iter().map(|rule| {
+        let hints: Vec<String> = rule.hints().map(|hint| format!("`{hint}`")).collect();
         let what = match rule.place {
             TokenPlacement::Value => {
                 format!("`{}` as the value of a name with {}", rule.shape, hints.join(" or "))
@@ -123,6 +147,42 @@ pub fn unknown_kind(entry: &str) -> Option<&str> {
 }
 
 impl TokenRule {
+    const NONE: Self = Self {
+        kind: "",
+        hints: "",
+        shape: "",
+        place: TokenPlacement::Hint,
+        is_random: false,
+        number: 0,
+    };
+
+    /// Reads a line; `None` if it is a comment.
+    const fn read(line: &'static str, number: usize) -> Option<Self> {
+        let (place, rest) = split(line, b'\t');
+        let place = match place.as_bytes() {
+            [] | [b'#', ..] => return None,
+            b"token" => TokenPlacement::Hint,
+            b"inner" => TokenPlacement::Word,
+            _ => TokenPlacement::Value,
+        };
+        let (kind, rest) = split(rest, b'\t');
+        let (hints, rest) = split(rest, b'\t');
+        let (shape, random) = split(rest, b'\t');
+        let is_random = matches!(random.as_bytes(), b"random");
+        Some(Self { kind, hints, shape, place, is_random, number })
+    }
+
+    /// Returns lower-case texts. Every such token contains one of them, or follows one. The shape
+    /// is tried only where one of them is.
+    pub fn hints(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.hints.split(' ')
+    }
+
+    /// Returns the texts of [`Self::hints`] with a space between them.
+    pub(super) const fn spaced_hints(&self) -> &'static str {
+        self.hints
+    }
+
     /// Returns the token that begins at an offset of a text.
     pub(super) fn find(
         &self,
@@ -130,7 +190,7 @@ impl TokenRule {
         start: usize,
         runs: &mut ScanMemory,
     ) -> Option<TokenMatch> {
-        let shape = self.compiled.get_or_init(|| {
+        let shape = SHAPES[self.number].get_or_init(|| {
             TokenShape::new(self.shape).expect("every shape is compiled by a test")
         });
         shape.find(text, start, runs)
