@@ -1,13 +1,13 @@
-//! A ruler of time on which long pauses are folded, so that the time between them has room.
+//! A ruler of time on which long pauses are shortened, so that the time between them has room.
 
 use super::line::long_pause;
 use crate::model::Timestamp;
 
-/// A long pause is folded only if it is longer than this share of the whole time.
+/// A long pause is shortened only if it is longer than this share of the whole time.
 const MIN_PAUSE_SHARE: f64 = 0.004;
-/// The maximum number of pauses that are folded: the longest ones.
-const MAX_FOLDS: usize = 16;
-/// The minimum width of the time between two folded pauses, if there is room.
+/// The maximum number of pauses that are shortened: the longest ones.
+const MAX_PAUSES: usize = 16;
+/// The minimum width of the time between two shortened pauses, if there is room.
 const MIN_PERIOD_WIDTH: f64 = 0.012;
 
 /// A period without long pauses.
@@ -24,25 +24,25 @@ pub struct ActivePeriod {
 pub struct RulerShape {
     /// The free room at each end.
     pub margin: f64,
-    /// The width of a folded pause. All folds together have at most half of the width.
-    pub fold: f64,
+    /// The width of a shortened pause. All pauses together have at most half of the width.
+    pub pause: f64,
     /// The place of the moment in a period of length zero, from 0 (its left end) to 1.
     pub lone: f64,
 }
 
 impl RulerShape {
     /// The shape of the ruler of a page.
-    pub const PAGE: Self = Self { margin: 0.012, fold: 0.017, lone: 0.5 };
+    pub const PAGE: Self = Self { margin: 0.012, pause: 0.017, lone: 0.5 };
 }
 
-/// Maps moments to places from 0 to 1, with long pauses folded.
+/// Maps moments to places from 0 to 1, with long pauses shortened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeRuler {
     periods: Vec<RulerPeriod>,
     lone: f64,
 }
 
-/// A part of a ruler without folds.
+/// A part of a ruler without pauses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RulerPeriod {
     /// The first moment.
@@ -55,9 +55,9 @@ pub struct RulerPeriod {
     pub width: f64,
 }
 
-/// A folded pause.
+/// A shortened pause.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RulerFold {
+pub struct RulerPause {
     /// How long the pause was, in microseconds.
     pub micros: i64,
     /// The place where it begins.
@@ -66,7 +66,7 @@ pub struct RulerFold {
     pub width: f64,
 }
 
-impl RulerFold {
+impl RulerPause {
     /// Returns the place where it ends.
     #[must_use]
     pub fn end(&self) -> f64 {
@@ -92,7 +92,7 @@ pub fn active_periods(times: &[Timestamp]) -> Vec<ActivePeriod> {
         .filter(|(micros, ..)| seconds(*micros) > span * MIN_PAUSE_SHARE)
         .collect();
     pauses.sort_unstable_by_key(|(micros, from, _)| (std::cmp::Reverse(*micros), *from));
-    pauses.truncate(MAX_FOLDS);
+    pauses.truncate(MAX_PAUSES);
     pauses.sort_unstable_by_key(|(_, from, _)| *from);
     let mut periods = Vec::with_capacity(pauses.len() + 1);
     let mut from = *first;
@@ -117,13 +117,13 @@ impl TimeRuler {
     /// divided in proportion to their lengths.
     #[must_use]
     pub fn new(periods: &[ActivePeriod], shape: RulerShape) -> Self {
-        let RulerShape { margin, fold, lone } = shape;
+        let RulerShape { margin, pause, lone } = shape;
         #[expect(clippy::cast_precision_loss, reason = "there are at most 17 periods")]
         let count = periods.len().max(1) as f64;
-        let fold = fold.clamp(0.0, 0.5 / count);
+        let pause = pause.clamp(0.0, 0.5 / count);
         let length = |period: &ActivePeriod| seconds(period.to.micros_since(period.from));
         let all: f64 = periods.iter().map(length).sum();
-        let room = 1.0 - 2.0 * margin - fold * (count - 1.0);
+        let room = 1.0 - 2.0 * margin - pause * (count - 1.0);
         let least = MIN_PERIOD_WIDTH.min(room / count);
         let free = room - least * count;
         let mut start = margin;
@@ -131,14 +131,14 @@ impl TimeRuler {
             let share = if all > 0.0 { length(period) / all } else { 1.0 / count };
             let ActivePeriod { from, to } = *period;
             let placed = RulerPeriod { from, to, start, width: least + free * share };
-            start += placed.width + fold;
+            start += placed.width + pause;
             placed
         });
         Self { periods: placed.collect(), lone }
     }
 
-    /// Returns the place of a moment, from 0 to 1. A moment in a folded pause has the place of the
-    /// first moment after the pause.
+    /// Returns the place of a moment, from 0 to 1. A moment in a shortened pause has the place of
+    /// the first moment after the pause.
     #[must_use]
     pub fn place(&self, at: Timestamp) -> f64 {
         let Some(period) = self.periods.iter().find(|period| at <= period.to) else {
@@ -152,7 +152,7 @@ impl TimeRuler {
         period.start + period.width * passed / length
     }
 
-    /// Returns the moment at a place, from 0 to 1; in a folded pause, the first moment after it.
+    /// Returns the moment at a place, from 0 to 1; in a shortened pause, the first moment after it.
     /// `None` if the ruler has no moments.
     #[must_use]
     pub fn time(&self, place: f64) -> Option<Timestamp> {
@@ -169,19 +169,19 @@ impl TimeRuler {
         Some(period.from.plus_micros(passed))
     }
 
-    /// Returns the parts between the folded pauses.
+    /// Returns the parts between the shortened pauses.
     #[must_use]
     pub fn periods(&self) -> &[RulerPeriod] {
         &self.periods
     }
 
-    /// Returns the folded pauses.
-    pub fn folds(&self) -> impl Iterator<Item = RulerFold> {
+    /// Returns the shortened pauses.
+    pub fn pauses(&self) -> impl Iterator<Item = RulerPause> {
         let pairs = self.periods.iter().zip(self.periods.iter().skip(1));
         pairs.map(|(before, after)| {
             let start = before.start + before.width;
             let micros = after.from.micros_since(before.to);
-            RulerFold { micros, start, width: after.start - start }
+            RulerPause { micros, start, width: after.start - start }
         })
     }
 
@@ -192,7 +192,7 @@ impl TimeRuler {
         (first, self.periods.last().map_or(first, |period| period.to))
     }
 
-    /// Returns the time without the folded pauses, in microseconds.
+    /// Returns the time without the shortened pauses, in microseconds.
     #[must_use]
     pub fn active_micros(&self) -> i64 {
         self.periods.iter().map(|period| period.to.micros_since(period.from)).sum()
@@ -217,12 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_pause_is_folded_and_the_rest_is_in_proportion() {
+    fn a_long_pause_is_shortened_and_the_rest_is_in_proportion() {
         let ruler = TimeRuler::of(vec![at(10), at(0), at(610), at(630)]).unwrap();
-        let folds: Vec<_> = ruler.folds().collect();
-        assert_eq!(folds.len(), 1, "{ruler:?}");
-        assert_eq!(folds[0].micros, 600 * 60_000_000);
-        assert!(near(folds[0].width, RulerShape::PAGE.fold));
+        let pauses: Vec<_> = ruler.pauses().collect();
+        assert_eq!(pauses.len(), 1, "{ruler:?}");
+        assert_eq!(pauses[0].micros, 600 * 60_000_000);
+        assert!(near(pauses[0].width, RulerShape::PAGE.pause));
         assert!(near(ruler.place(at(0)), RulerShape::PAGE.margin));
         assert!(near(ruler.place(at(630)), 1.0 - RulerShape::PAGE.margin));
         assert!(near(ruler.place(at(300)), ruler.place(at(610))), "inside of the pause");
@@ -233,10 +233,10 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_pauses_are_folded_and_every_place_is_on_the_ruler() {
+    fn the_longest_pauses_are_shortened_and_every_place_is_on_the_ruler() {
         let times: Vec<_> = (0..40).flat_map(|n| [at(n * 100), at(n * 100 + n)]).collect();
         let ruler = TimeRuler::of(times.clone()).unwrap();
-        assert_eq!(ruler.folds().count(), MAX_FOLDS);
+        assert_eq!(ruler.pauses().count(), MAX_PAUSES);
         let places: Vec<f64> = times.iter().map(|time| ruler.place(*time)).collect();
         assert!(places.is_sorted());
         assert!(places.iter().all(|place| (0.0..=1.0).contains(place)), "{places:?}");
@@ -252,8 +252,8 @@ mod tests {
 
     /// The shape of the browser's ruler: without margins, and with a lone moment where its period
     /// begins.
-    fn wide(fold: f64) -> RulerShape {
-        RulerShape { margin: 0.0, fold, lone: 0.0 }
+    fn wide(pause: f64) -> RulerShape {
+        RulerShape { margin: 0.0, pause, lone: 0.0 }
     }
 
     fn times(minutes: &[i64]) -> Vec<Timestamp> {
@@ -261,17 +261,17 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_of_hours_is_folded_and_a_pause_of_minutes_is_not() {
+    fn a_pause_of_hours_is_shortened_and_a_pause_of_minutes_is_not() {
         let all = times(&[0, 5, 20, 30, 1000, 1010]);
         let found = active_periods(&all);
         assert_eq!(found.len(), 2);
         let ruler = TimeRuler::new(&found, wide(0.02));
-        let folds: Vec<RulerFold> = ruler.folds().collect();
-        let [fold] = folds.as_slice() else { panic!("{folds:?}") };
-        assert_eq!(fold.micros, 970 * 60_000_000);
-        assert!(near(fold.width, 0.02));
+        let pauses: Vec<RulerPause> = ruler.pauses().collect();
+        let [pause] = pauses.as_slice() else { panic!("{pauses:?}") };
+        assert_eq!(pause.micros, 970 * 60_000_000);
+        assert!(near(pause.width, 0.02));
         assert!(
-            ruler.place(all[3]) <= fold.start + 1e-9 && ruler.place(all[4]) >= fold.end() - 1e-9
+            ruler.place(all[3]) <= pause.start + 1e-9 && ruler.place(all[4]) >= pause.end() - 1e-9
         );
         assert!(near(ruler.place(all[5]), 1.0) && near(ruler.place(all[0]), 0.0));
     }

@@ -99,11 +99,11 @@ pub struct StorySummary {
     pub digest: Vec<DigestLine>,
 }
 
-/// Returns the shape of an axis of time without margins. Each folded pause takes this part of the
-/// width.
+/// Returns the shape of an axis of time without margins. Each shortened pause takes this part of
+/// the width.
 #[must_use]
-pub const fn ruler_shape(fold: f64) -> RulerShape {
-    RulerShape { margin: 0.0, fold, lone: 0.0 }
+pub const fn ruler_shape(pause: f64) -> RulerShape {
+    RulerShape { margin: 0.0, pause, lone: 0.0 }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

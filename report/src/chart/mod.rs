@@ -69,16 +69,16 @@ impl<'m> ChartFrame<'m> {
         percent(self.ruler.place(at))
     }
 
-    /// Returns the background of a chart: the times above it, and the folded pauses.
+    /// Returns the background of a chart: the times above it, and the shortened pauses.
     fn ground(&self, height: u32, with_lengths: bool) -> Markup {
         html! {
-            @for fold in self.ruler.folds() {
-                @let length = describe_distance(fold.micros);
-                rect class="pause" x=(percent(fold.start)) y=(TOP) width=(percent(fold.width)) height=(height - TOP) {
+            @for pause in self.ruler.pauses() {
+                @let length = describe_distance(pause.micros);
+                rect class="pause" x=(percent(pause.start)) y=(TOP) width=(percent(pause.width)) height=(height - TOP) {
                     title { (length) " without activity" }
                 }
                 @if with_lengths {
-                    text class="pausetext" x=(percent(fold.start + fold.width / 2.0)) y=(TOP + 4) { (short_length(&length)) }
+                    text class="pausetext" x=(percent(pause.start + pause.width / 2.0)) y=(TOP + 4) { (short_length(&length)) }
                 }
             }
             @for tick in ticks::ticks(self.ruler, self.zone()) {

@@ -86,8 +86,8 @@ fn legend(model: &ReportModel) -> Markup {
     html! {
         p class="key" {
             @if !model.compactions.is_empty() { span { i class="swatch dash" {} "context compacted" } }
-            @if model.ruler.as_ref().is_some_and(|ruler| ruler.folds().next().is_some()) {
-                span { i class="swatch fold" {} "pause, folded" }
+            @if model.ruler.as_ref().is_some_and(|ruler| ruler.pauses().next().is_some()) {
+                span { i class="swatch pause" {} "pause, shortened" }
             }
             span { b class="bad" { "✗" } @if model.hypotheses.is_empty() { "check failed" } @else { "check failed, or hypothesis rejected" } }
             @if !model.hypotheses.is_empty() { span { b class="good" { "✓" } "hypothesis confirmed" } }

@@ -16,7 +16,7 @@ pub(super) const ROWS: u16 = 5;
 /// The number of columns between two times.
 const TICK: u16 = 16;
 /// From this number of pauses on, the days are more important than the lengths of the pauses.
-const MANY_FOLDS: usize = 12;
+const MANY_PAUSES: usize = 12;
 
 pub(super) fn draw(
     app: &App,
@@ -32,8 +32,8 @@ pub(super) fn draw(
         put(buffer, below(area, row), &format!(" {name}"), theme.style(TextTone::Dim));
     }
     let cell = |x: u16, row: usize| Rect { x: strip.x + x, width: 1, ..below(strip, row) };
-    for fold in axis.folds() {
-        let x = column(fold.middle(), strip.width);
+    for pause in axis.pauses() {
+        let x = column(pause.middle(), strip.width);
         for row in 0..3 {
             put(buffer, cell(x, row), theme.glyph("┊", ":"), theme.style(TextTone::Dim));
         }
@@ -81,7 +81,7 @@ pub(super) fn draw(
     }
 }
 
-/// Draws the times below the axis, and the lengths of folded pauses.
+/// Draws the times below the axis, and the lengths of shortened pauses.
 fn times(app: &App, axis: &TimeRuler, line: Rect, buffer: &mut Buffer) {
     let style = app.theme.style(TextTone::Dim);
     if line.height == 0 {
@@ -106,12 +106,12 @@ fn times(app: &App, axis: &TimeRuler, line: Rect, buffer: &mut Buffer) {
             put(buffer, place, text, style);
         }
     };
-    let folds = axis.folds().map(|fold| {
-        let label = format!("|{}|", short_distance(fold.micros));
+    let pauses = axis.pauses().map(|pause| {
+        let label = format!("|{}|", short_distance(pause.micros));
         let half = u16::try_from(label.len() / 2).unwrap_or(0);
-        (column(fold.middle(), line.width).saturating_sub(half), label)
+        (column(pause.middle(), line.width).saturating_sub(half), label)
     });
-    let folds: Vec<(u16, String)> = folds.collect();
+    let pauses: Vec<(u16, String)> = pauses.collect();
     let mut starts = Vec::new();
     let mut day = String::new();
     for period in axis.periods() {
@@ -125,7 +125,7 @@ fn times(app: &App, axis: &TimeRuler, line: Rect, buffer: &mut Buffer) {
         starts.push((column(period.start, line.width), text));
     }
     // Among many pauses, there is no room for both.
-    let labels = if folds.len() < MANY_FOLDS { [folds, starts] } else { [starts, folds] };
+    let labels = if pauses.len() < MANY_PAUSES { [pauses, starts] } else { [starts, pauses] };
     for (x, text) in labels.iter().flatten() {
         write(*x, text, buffer);
     }
@@ -135,8 +135,8 @@ fn times(app: &App, axis: &TimeRuler, line: Rect, buffer: &mut Buffer) {
     let mut written: Vec<i64> = axis.periods().iter().map(|period| minute(period.from)).collect();
     while x + 5 < line.width {
         let place = f64::from(x) / f64::from(line.width - 1);
-        let is_folded = axis.folds().any(|fold| fold.start <= place && place <= fold.end());
-        let time = axis.time(place).filter(|_| !is_folded);
+        let is_in_pause = axis.pauses().any(|pause| pause.start <= place && place <= pause.end());
+        let time = axis.time(place).filter(|_| !is_in_pause);
         if let Some(time) = time.filter(|time| !written.contains(&minute(*time))) {
             written.push(minute(time));
             write(x, &app.zone.clock(time), buffer);

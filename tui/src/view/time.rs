@@ -18,7 +18,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// The number of columns before the axis, with the names of its rows.
 pub(super) const GUTTER: u16 = 5;
-/// The number of columns of a folded pause: its length between two bars.
+/// The number of columns of a shortened pause: its length between two bars.
 const FOLD_COLUMNS: f64 = 5.0;
 /// The number of columns for the counts beside the axis in its one-line form.
 const COUNTS: u16 = 24;
@@ -119,7 +119,7 @@ fn bar(count: u32, ascii: bool) -> &'static str {
     bars.get(height.min(8)).copied().unwrap_or(" ")
 }
 
-/// Draws activity over time in one line, with the folded pauses, and counts beside it.
+/// Draws activity over time in one line, with the shortened pauses, and counts beside it.
 fn one_line(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     let strip = strip_area(Rect { height: 1, ..area });
@@ -136,10 +136,10 @@ fn one_line(app: &App, area: Rect, buffer: &mut Buffer) {
     for (x, count) in (0..strip.width).zip(&counts) {
         put(buffer, cell(x), bar(*count, theme.ascii), theme.style(TextTone::Edit));
     }
-    for fold in axis.folds() {
-        let (from, to) = (column(fold.start, strip.width) + 1, column(fold.end(), strip.width));
+    for pause in axis.pauses() {
+        let (from, to) = (column(pause.start, strip.width) + 1, column(pause.end(), strip.width));
         let wide = to.saturating_sub(from).max(1);
-        let label = format!("|{}|", short_distance(fold.micros));
+        let label = format!("|{}|", short_distance(pause.micros));
         let label = if label.len() > usize::from(wide) { theme.glyph("┊", ":") } else { &label };
         let place = Rect { x: strip.x + from, width: wide, ..strip };
         put(buffer, place, label, theme.style(TextTone::Dim));
