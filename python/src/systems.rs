@@ -15,7 +15,7 @@ use forge_systems::program::{CheckpointReference, Program};
 use forge_systems::progress::{self, PipelineExecution, ProgressDocument, ProgressFault};
 use forge_systems::progress::{ResumeDecision, ResumePoint};
 use forge_systems::run::{CheckpointRow, LoadedItem, NextStep, RunStatus, StepRecord, WorkflowRun};
-use forge_systems::thread::{AppendOptions, MessageFormat, SanitizeOptions, Thread};
+use forge_systems::thread::{AppendOptions, MessageForm, SanitizeOptions, Thread};
 use forge_systems::{RowImport, join, write_or_begin};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -422,7 +422,7 @@ impl NativeThread {
     /// are items of the Responses API, and unknown items are saved too.
     #[pyo3(signature = (messages, responses=false))]
     fn append(&self, py: Python<'_>, messages: Vec<String>, responses: bool) -> PyResult<u64> {
-        let form = responses.then_some(MessageFormat::OpenaiResponses);
+        let form = responses.then_some(MessageForm::OpenaiResponses);
         self.0.write(py, "thread append", |store, key, context| {
             let options = AppendOptions { form, ..AppendOptions::default() };
             write_or_begin(store, SessionKind::Thread, key, |store| {

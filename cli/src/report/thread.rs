@@ -3,7 +3,7 @@
 use crate::error::{EXIT_NO, EXIT_OK};
 use crate::output::{Report, ReportForm, Screen, TextTable, Tone, cells};
 use forge_systems::thread::{
-    AppendReport, CallState, MessageFormat, PendingCall, SanitizeAction, SanitizedHistory,
+    AppendReport, CallState, MessageForm, PendingCall, SanitizeAction, SanitizedHistory,
     StoredMessage, ThreadFault, ThreadLease, ThreadStatus, preview,
 };
 use serde::{Serialize, Serializer};
@@ -72,7 +72,7 @@ fn print_faults(screen: &mut Screen, faults: &[ThreadFault]) {
 #[derive(Debug, Serialize)]
 pub struct ThreadAppendReport {
     pub thread: String,
-    pub form: MessageFormat,
+    pub form: MessageForm,
     pub revision: Option<u64>,
     /// The ids of the new messages.
     pub ids: Vec<String>,
@@ -133,7 +133,7 @@ fn messages(count: u64) -> String {
 #[derive(Debug, Serialize)]
 pub struct ThreadShowReport {
     pub thread: String,
-    pub form: MessageFormat,
+    pub form: MessageForm,
     #[serde(serialize_with = "raw")]
     pub messages: Vec<String>,
     /// How many are held back.
@@ -182,7 +182,7 @@ impl Report for ThreadShowReport {
 pub struct ThreadCheckReport {
     /// The thread; null for a file.
     pub thread: Option<String>,
-    pub form: MessageFormat,
+    pub form: MessageForm,
     /// How many messages there are.
     pub messages: usize,
     pub faults: Vec<ThreadFault>,
@@ -213,7 +213,7 @@ impl Report for ThreadCheckReport {
 pub struct ThreadSanitizeReport {
     /// The thread; null for a file.
     pub thread: Option<String>,
-    pub form: MessageFormat,
+    pub form: MessageForm,
     /// The revision, if a stored thread was changed.
     pub revision: Option<u64>,
     #[serde(serialize_with = "raw")]

@@ -2,7 +2,7 @@
 
 use super::action::{SanitizeAction, SanitizeActionKind};
 use super::fault::{FaultKind, Remedy, ThreadFault};
-use super::message_format::{CheckedMessage, MessageProblem};
+use super::message_form::{CheckedMessage, MessageProblem};
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
@@ -214,8 +214,7 @@ impl<'p, 'a> ActionBuilder<'p, 'a> {
     fn move_here(&mut self, place: usize, source: usize) {
         let before = self.open.before(source);
         let checked = &self.checked[source];
-        let id =
-            checked.answers.iter().find_map(super::message_format::ToolResultPart::display_name);
+        let id = checked.answers.iter().find_map(super::message_form::ToolResultPart::display_name);
         let id = id.or_else(|| checked.calls.first().map(|call| call.display_name().to_owned()));
         let problem = MessageProblem::new(FaultKind::MisplacedResult, id.as_deref(), Remedy::Moved);
         self.action(SanitizeActionKind::Move, place + before, &problem, Some(source));

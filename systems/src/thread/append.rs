@@ -3,8 +3,8 @@
 use super::document::HistoryDocument;
 use super::fault::{FaultKind, Remedy, ThreadFault};
 use super::header::{CallState, PendingCall, ThreadHeader, ThreadLease};
-use super::message_format::{
-    CheckedMessage, FormatEvidence, MessageContext, MessageFormat, MessageProblem, MessageRole,
+use super::message_form::{
+    CheckedMessage, FormEvidence, MessageContext, MessageForm, MessageProblem, MessageRole,
     ServerToolHalf, ToolCallKind, ToolCallPart, ToolResultPart, check_message, evidence,
     refers_to_item, server_tool_halves, split,
 };
@@ -42,9 +42,9 @@ pub struct AppendOptions {
     pub until: Option<forge_store::model::Timestamp>,
     /// The tools whose calls may safely be run twice.
     pub idempotent: Vec<String>,
-    /// The format of the thread, if the writer knows it. Then a text that is not a message of this
-    /// format is a fault for the guard. If this is `None`, such a text is an error.
-    pub form: Option<MessageFormat>,
+    /// The form of the thread, if the writer knows it. Then a text that is not a message of this
+    /// form is a fault for the guard. If this is `None`, such a text is an error.
+    pub form: Option<MessageForm>,
 }
 
 /// The result of an append.
@@ -52,8 +52,8 @@ pub struct AppendOptions {
 pub struct AppendReport {
     /// What the write did.
     pub committed: WriteReport,
-    /// The format of the thread.
-    pub form: MessageFormat,
+    /// The form of the thread.
+    pub form: MessageForm,
     /// The ids of the new messages.
     pub ids: Vec<String>,
     /// The number of messages now, including held ones.
@@ -100,8 +100,8 @@ impl Thread {
     /// thread.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if a text is not a message (unless the options give the format), if the
-    /// messages are of another format than the thread, or if the guard rejects them;
+    /// [`Error::Invalid`] if a text is not a message (unless the options give the form), if the
+    /// messages are of another form than the thread, or if the guard rejects them;
     /// [`Error::Held`] while another writer holds the thread; or any error of a write.
     pub fn append<T: AsRef<str>>(
         &self,
@@ -306,10 +306,10 @@ impl<'t> AppendBatch<'t> {
             self.push_fault(index.saturating_sub(1), checked, problem);
         }
         header.refers |= refers_to_item(header.form, &checked.text);
-        let anywhere = header.form == MessageFormat::OpenaiResponses;
+        let anywhere = header.form == MessageForm::OpenaiResponses;
         let in_one = matches!(
             header.form,
-            MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini
+            MessageForm::Anthropic | MessageForm::Bedrock | MessageForm::Gemini
         );
         // A result belongs in a message of the user or the tool; from a model message it is moved.
         let results_of = if in_one { MessageRole::User } else { MessageRole::Tool };
@@ -348,7 +348,7 @@ impl<'t> AppendBatch<'t> {
             }
         }
         self.pair_server_tools(header, checked, answers_others);
-        // A message without results closes all open calls. So does any message in a format in which
+        // A message without results closes all open calls. So does any message in a form in which
         // one message must contain all results. In items of the Responses API, calls stay open.
         if (checked.answers.is_empty() || in_one) && !anywhere {
             for call in header.pending.iter_mut().filter(|call| call.open) {
@@ -491,8 +491,8 @@ fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option
     pending.iter().position(|call| is_answered(call) && call.message == last.message)
 }
 
-/// Sets the format of the thread, which the writer names.
-fn set_form(header: &mut ThreadHeader, form: MessageFormat) -> Result<()> {
+/// Sets the form of the thread, which the writer names.
+fn set_form(header: &mut ThreadHeader, form: MessageForm) -> Result<()> {
     if header.certain && header.form != form {
         return Err(Error::invalid(format!(
             "the thread is of the form {}: keep messages of the form {} in a thread of its own",
@@ -504,17 +504,17 @@ fn set_form(header: &mut ThreadHeader, form: MessageFormat) -> Result<()> {
     Ok(())
 }
 
-/// Determines the format of the thread from its header and these messages.
+/// Determines the form of the thread from its header and these messages.
 fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> Result<()> {
     for (place, object) in objects.iter().enumerate() {
-        match object.as_ref().map_or(FormatEvidence::None, evidence) {
-            FormatEvidence::Foreign(seems) => {
+        match object.as_ref().map_or(FormEvidence::None, evidence) {
+            FormEvidence::Foreign(seems) => {
                 return Err(Error::invalid(format!(
                     "message {place} of the input seems to be {seems}: give messages of a known form \
                     ({KNOWN_FORMS})"
                 )));
             }
-            FormatEvidence::Strong(form) if header.certain && form != header.form => {
+            FormEvidence::Strong(form) if header.certain && form != header.form => {
                 return Err(Error::invalid(format!(
                     "message {place} of the input is of the form {}, and the thread of the form {}: keep it in a thread \
                      of its own",
@@ -522,13 +522,11 @@ fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> 
                     header.form.word()
                 )));
             }
-            FormatEvidence::Strong(form) => (header.form, header.certain) = (form, true),
-            FormatEvidence::Weak(form)
-                if !header.certain && header.form == MessageFormat::Plain =>
-            {
+            FormEvidence::Strong(form) => (header.form, header.certain) = (form, true),
+            FormEvidence::Weak(form) if !header.certain && header.form == MessageForm::Plain => {
                 header.form = form;
             }
-            FormatEvidence::Weak(_) | FormatEvidence::Any | FormatEvidence::None => {}
+            FormEvidence::Weak(_) | FormEvidence::Any | FormEvidence::None => {}
         }
     }
     Ok(())

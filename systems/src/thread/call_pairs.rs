@@ -1,7 +1,7 @@
 //! Pairs the calls of a history with their results.
 
-use super::message_format::{
-    CheckedMessage, MessageFormat, MessageRole, NO_RESULT, ToolCallKind, ToolResultPart,
+use super::message_form::{
+    CheckedMessage, MessageForm, MessageRole, NO_RESULT, ToolCallKind, ToolResultPart,
 };
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -63,7 +63,7 @@ impl CallResultPairs {
     /// - A result without an id belongs to the group of calls directly before it: to the call whose
     ///   id its message has as its own, to a call of the same tool or, if equally many calls and
     ///   results are left, to the call at the same place.
-    pub(super) fn new(form: MessageFormat, checked: &[CheckedMessage<'_>]) -> Self {
+    pub(super) fn new(form: MessageForm, checked: &[CheckedMessage<'_>]) -> Self {
         let nothing = |count: usize| vec![PairAssignment::Nothing; count];
         let mut pairs = Self {
             calls: checked.iter().map(|one| nothing(one.calls.len())).collect(),
@@ -71,7 +71,7 @@ impl CallResultPairs {
         };
         let (groups, early) = pairs.by_id(form, checked);
         pairs.assign_anywhere(checked, &early);
-        if form == MessageFormat::OpenaiResponses {
+        if form == MessageForm::OpenaiResponses {
             pairs.by_id_of_another_kind(checked);
             pairs.by_id_of_item(checked);
         }
@@ -80,7 +80,7 @@ impl CallResultPairs {
             pairs.by_name(checked, group);
             pairs.by_order(checked, group);
         }
-        if form == MessageFormat::Gemini {
+        if form == MessageForm::Gemini {
             let calls = groups.iter().flat_map(|group| &group.calls).copied().collect();
             let without_call =
                 groups.iter().flat_map(|group| &group.without_call).copied().collect();
@@ -96,7 +96,7 @@ impl CallResultPairs {
     /// results with an id that no earlier call has.
     fn by_id(
         &mut self,
-        form: MessageFormat,
+        form: MessageForm,
         checked: &[CheckedMessage<'_>],
     ) -> (Vec<CallGroup>, Vec<PartPosition>) {
         // For each id and kind: the most recent group that has it, and its calls there.
@@ -133,7 +133,7 @@ impl CallResultPairs {
                     None => {
                         // Gemini accepts calls without ids whose results have one.
                         if let Some(group) = groups.last_mut()
-                            && (answer.id.is_empty() || form == MessageFormat::Gemini)
+                            && (answer.id.is_empty() || form == MessageForm::Gemini)
                         {
                             group.without_call.push((index, place));
                         }

@@ -51,7 +51,7 @@ described_words! {
     RefusedName = "refused_name", "a name that the provider refuses";
     /// Arguments given as an object where a text is required, or the reverse.
     MistypedArguments = "mistyped_arguments", "arguments of another type than the provider takes";
-    /// A call that one message gives in the formats of two providers.
+    /// A call that one message gives in the forms of two providers.
     MixedForms = "mixed_forms", "a call in the form of another provider";
     /// `tool_calls` is an empty list, or null.
     EmptyToolCalls = "empty_tool_calls", "an empty list of calls";
@@ -95,8 +95,8 @@ described_words! {
     RepeatedItem = "repeated_item", "an item with the id of an earlier one";
     /// A message without the field with its role or type.
     MissingRole = "missing_role", "a message that does not say its role or type";
-    /// Not a message in this format.
-    NotAMessage = "not_a_message", "not a message in this format";
+    /// Not a message in this form.
+    NotAMessage = "not_a_message", "not a message in this form";
 }
 
 described_words! {

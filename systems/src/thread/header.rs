@@ -1,7 +1,7 @@
 //! The header of a thread: all that an append must know of it, so that it need not read the
 //! messages.
 
-use super::message_format::{CallResult, MessageFormat, ToolCallKind};
+use super::message_form::{CallResult, MessageForm, ToolCallKind};
 use forge_store::error::{Error, Result};
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use serde::{Deserialize, Serialize};
@@ -90,8 +90,8 @@ pub struct ThreadReset {
 /// What is stored about a thread besides its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ThreadHeader {
-    pub(super) form: MessageFormat,
-    /// Whether the format is certain, and not only guessed from weak evidence.
+    pub(super) form: MessageForm,
+    /// Whether the form is certain, and not only guessed from weak evidence.
     #[serde(default)]
     pub(super) certain: bool,
     /// The number of messages.

@@ -1,8 +1,8 @@
 //! Message threads of LLM agents. Messages that a provider would not accept are refused, held back,
 //! or saved with a mark on the thread. Sanitising repairs them.
 //!
-//! [`sanitize_history`] works without a store: it takes messages as JSON in any [`MessageFormat`]
-//! and returns them in the same format.
+//! [`sanitize_history`] works without a store: it takes messages as JSON in any [`MessageForm`]
+//! and returns them in the same form.
 
 mod action;
 mod action_builder;
@@ -11,7 +11,7 @@ mod call_pairs;
 mod document;
 mod fault;
 mod header;
-mod message_format;
+mod message_form;
 mod raw_json;
 mod removal;
 mod repair_ids;
@@ -27,7 +27,7 @@ pub use append::{AppendGuard, AppendOptions, AppendReport};
 pub use document::{CacheMarks, HistoryDocument, InvalidHistory, preview};
 pub use fault::{FaultKind, Remedy, ThreadFault};
 pub use header::{CallState, PendingCall, ThreadLease, ThreadReset};
-pub use message_format::{CallResult, MessageFormat, NO_RESULT};
+pub use message_form::{CallResult, MessageForm, NO_RESULT};
 pub use sanitize::{
     KNOWN_FORMS, OrphanPolicy, SanitizeError, SanitizeOptions, SanitizedHistory, form_of,
     sanitize_history,

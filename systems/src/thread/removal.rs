@@ -86,7 +86,7 @@ fn header_of(old: ThreadHeader, kept: &[StoredMessage]) -> Result<ThreadHeader> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread::MessageFormat;
+    use crate::thread::MessageForm;
     use forge_store::model::Timestamp;
     use forge_store::store::Store;
 
@@ -97,7 +97,7 @@ mod tests {
     fn filled(texts: &[&str]) -> Thread {
         let store = Store::in_memory().unwrap();
         let thread = Thread::open_or_create(&store, &act(), "t").unwrap();
-        let form = Some(MessageFormat::OpenaiResponses);
+        let form = Some(MessageForm::OpenaiResponses);
         let options = AppendOptions { form, ..AppendOptions::default() };
         thread.append(&act(), texts, &options).unwrap();
         thread

@@ -3,8 +3,8 @@
 
 use super::call_pairs::{CallResultPairs, PairAssignment};
 use super::fault::{FaultKind, Remedy};
-use super::message_format::{
-    CallIdChanges, CallIdRule, CheckedMessage, MessageFormat, MessageProblem, ResultIdChange,
+use super::message_form::{
+    CallIdChanges, CallIdRule, CheckedMessage, MessageForm, MessageProblem, ResultIdChange,
     ToolCallKind, with_ids, with_result_kind,
 };
 use std::borrow::Cow;
@@ -46,7 +46,7 @@ impl CallIdGenerator {
 
 /// Gives new ids to the calls that need one, and to their results.
 pub(super) fn rename_ids(
-    form: MessageFormat,
+    form: MessageForm,
     checked: &mut [CheckedMessage<'_>],
     pairs: &CallResultPairs,
 ) {
@@ -71,11 +71,7 @@ pub(super) fn rename_ids(
 }
 
 /// Changes the kind of each result to the kind of its call, if they differ.
-fn convert_results(
-    form: MessageFormat,
-    checked: &mut [CheckedMessage<'_>],
-    pairs: &CallResultPairs,
-) {
+fn convert_results(form: MessageForm, checked: &mut [CheckedMessage<'_>], pairs: &CallResultPairs) {
     for index in 0..checked.len() {
         for place in 0..checked[index].answers.len() {
             let PairAssignment::To(message, call) = pairs.answer(index, place) else { continue };
@@ -96,7 +92,7 @@ fn convert_results(
 /// Chooses the new ids of calls, and reports why a call gets one. Returns for each message its
 /// calls, with their old ids and the new ones, if any.
 fn new_call_ids(
-    form: MessageFormat,
+    form: MessageForm,
     checked: &mut [CheckedMessage<'_>],
     pairs: &CallResultPairs,
 ) -> Vec<CallIdChanges> {
@@ -111,7 +107,7 @@ fn new_call_ids(
     let mut new = Vec::with_capacity(checked.len());
     for (index, one) in checked.iter_mut().enumerate() {
         let mut named = CallIdChanges::default();
-        if !one.answers.is_empty() && !rule.unique && form != MessageFormat::OpenaiResponses {
+        if !one.answers.is_empty() && !rule.unique && form != MessageForm::OpenaiResponses {
             // A later call may have the id of a call before the results.
             seen.clear();
         }
@@ -120,7 +116,7 @@ fn new_call_ids(
             let repeats = before.is_some_and(|(message, place)| match pairs.call(message, place) {
                 // In the Responses API, a later call may have the id of a call if the result is
                 // between the two.
-                PairAssignment::To(result, _) if form == MessageFormat::OpenaiResponses => {
+                PairAssignment::To(result, _) if form == MessageForm::OpenaiResponses => {
                     result < message || result > index
                 }
                 _ => true,
@@ -149,13 +145,13 @@ fn new_call_ids(
 
 /// Gives results the new ids of their calls, and the name of the tool where a result needs one.
 fn new_result_ids(
-    form: MessageFormat,
+    form: MessageForm,
     checked: &mut [CheckedMessage<'_>],
     pairs: &CallResultPairs,
     new: &mut [CallIdChanges],
 ) {
     let mut names: HashMap<(usize, usize), String> = HashMap::new();
-    if matches!(form, MessageFormat::Gemini | MessageFormat::AiSdk) {
+    if matches!(form, MessageForm::Gemini | MessageForm::AiSdk) {
         for (index, one) in checked.iter().enumerate() {
             let calls = one.calls.iter().enumerate();
             names.extend(calls.map(|(place, call)| ((index, place), call.name.clone())));
@@ -168,10 +164,10 @@ fn new_result_ids(
             let (old, given) = &new[message].calls[call];
             let id = given.as_ref().unwrap_or(old);
             // Gemini accepts a call with an id and a result without one, and the reverse.
-            let loose = form == MessageFormat::Gemini && (answer.id.is_empty() || id.is_empty());
+            let loose = form == MessageForm::Gemini && (answer.id.is_empty() || id.is_empty());
             let differs = answer.id != *id && !loose;
             let name = names.get(&(message, call)).filter(|name| {
-                let differs = answer.name.as_ref() != Some(name) && form == MessageFormat::Gemini;
+                let differs = answer.name.as_ref() != Some(name) && form == MessageForm::Gemini;
                 answer.kind == ToolCallKind::Function && (answer.name.is_none() || differs)
             });
             if !differs && name.is_none() {

@@ -1,11 +1,11 @@
-//! Placement of results: moves each result to the place after its call that the format requires,
+//! Placement of results: moves each result to the place after its call that the form requires,
 //! and turns results without a call into text for the model.
 
 use super::action_builder::PlannedMessage;
 use super::call_pairs::PairAssignment;
 use super::fault::{FaultKind, Remedy};
-use super::message_format::{
-    MessageFormat, MessageProblem, MessageRole, ToolResultPart, rest_of_message, rest_of_result,
+use super::message_form::{
+    MessageForm, MessageProblem, MessageRole, ToolResultPart, rest_of_message, rest_of_result,
     result_as_user_blocks, result_as_user_message, results_message, split, with_blocks,
 };
 use super::sanitize_plan::SanitizePlan;
@@ -32,12 +32,12 @@ impl SanitizePlan<'_> {
         calls.filter_map(holder).collect()
     }
 
-    fn split(&self, index: usize) -> super::message_format::SplitMessage {
+    fn split(&self, index: usize) -> super::message_form::SplitMessage {
         let checked = &self.messages[index];
         split(&checked.text, self.form, &checked.answers)
     }
 
-    /// Builds the outcome for formats in which results are separate messages directly after their
+    /// Builds the outcome for forms in which results are separate messages directly after their
     /// call. Such a message may hold several results.
     pub(super) fn in_messages(&mut self) -> Vec<PlannedMessage> {
         let mut planned = Vec::new();
@@ -57,7 +57,7 @@ impl SanitizePlan<'_> {
                 planned.push(piece);
             }
             let (made, problems) = self.inserted_results(index);
-            if self.form == MessageFormat::AiSdk && !made.is_empty() {
+            if self.form == MessageForm::AiSdk && !made.is_empty() {
                 let text = results_message(self.form, &made);
                 planned.push(PlannedMessage::put_in(text, problems, index));
                 continue;
@@ -168,7 +168,7 @@ impl SanitizePlan<'_> {
         }
     }
 
-    /// Builds the outcome for formats in which results are items anywhere after their call.
+    /// Builds the outcome for forms in which results are items anywhere after their call.
     pub(super) fn in_items(&mut self) -> Vec<PlannedMessage> {
         let mut planned: Vec<PlannedMessage> = Vec::new();
         // Messages to add after a group of adjacent calls.
@@ -221,7 +221,7 @@ impl SanitizePlan<'_> {
         planned
     }
 
-    /// Builds the outcome for formats in which results are blocks of the message directly after the
+    /// Builds the outcome for forms in which results are blocks of the message directly after the
     /// calls.
     pub(super) fn in_blocks(&mut self) -> Vec<PlannedMessage> {
         let hosts = self.hosts();

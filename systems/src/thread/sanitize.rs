@@ -3,8 +3,8 @@
 use super::action::SanitizeAction;
 use super::document::CacheMarks;
 use super::fault::{FaultKind, ThreadFault};
-use super::message_format::{
-    CallResult, CheckedMessage, FormatEvidence, MessageContext, MessageFormat, check_message,
+use super::message_form::{
+    CallResult, CheckedMessage, FormEvidence, MessageContext, MessageForm, check_message,
     describe_unknown, evidence, has_cache_mark, holds_message, provider_calls,
 };
 use super::raw_json::RawObject;
@@ -41,19 +41,19 @@ pub struct SanitizeOptions {
 /// Why a history cannot be sanitised.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SanitizeError {
-    /// The messages are of several formats.
+    /// The messages are of several forms.
     #[error(
         "message {first} is of the form {} and message {second} of the form {}: give messages of one form", forms.0.word(), forms.1.word()
     )]
     MixedForms {
-        /// Index of a message of the first format, from 0.
+        /// Index of a message of the first form, from 0.
         first: usize,
-        /// Index of a message of the second format.
+        /// Index of a message of the second form.
         second: usize,
-        /// The two formats.
-        forms: (MessageFormat, MessageFormat),
+        /// The two forms.
+        forms: (MessageForm, MessageForm),
     },
-    /// The format of the messages is not known, or a message with content has no known role or
+    /// The form of the messages is not known, or a message with content has no known role or
     /// type.
     #[error("the form of the messages is not known: message {index} seems to be {seems}")]
     UnknownForm {
@@ -71,15 +71,15 @@ const RESULT_NAMES: [&str; 7] = [
     "\"functionResponse\"", "\"function_response\"", "\"output\"",
 ];
 
-/// The names of the known formats, for the error about messages of an unknown format.
+/// The names of the known forms, for the error about messages of an unknown form.
 pub const KNOWN_FORMS: &str = "OpenAI chat completions and Responses, Anthropic messages, Bedrock Converse, Gemini contents, \
      ModelMessage of the Vercel AI SDK, and LangChain's messages";
 
 /// A sanitised history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SanitizedHistory {
-    /// The format of its messages.
-    pub form: MessageFormat,
+    /// The form of its messages.
+    pub form: MessageForm,
     /// The messages, as JSON.
     pub messages: Vec<String>,
     /// For each message, the index of its source in the original history; `None` if inserted.
@@ -103,30 +103,29 @@ impl SanitizedHistory {
     }
 }
 
-/// Detects the format of a history from its messages.
+/// Detects the form of a history from its messages.
 ///
 /// # Errors
-/// [`SanitizeError`] if they show several formats, or no known format.
-pub fn form_of<T: AsRef<str>>(messages: &[T]) -> Result<MessageFormat, SanitizeError> {
+/// [`SanitizeError`] if they show several forms, or no known form.
+pub fn form_of<T: AsRef<str>>(messages: &[T]) -> Result<MessageForm, SanitizeError> {
     let texts: Vec<&str> = messages.iter().map(AsRef::as_ref).collect();
     let parsed: Vec<_> = texts.iter().map(|text| RawObject::parse(text)).collect();
     shown_form(&texts, &parsed)
 }
 
-/// Detects the format of these messages.
+/// Detects the form of these messages.
 fn shown_form(
     texts: &[&str],
     objects: &[Option<RawObject<'_>>],
-) -> Result<MessageFormat, SanitizeError> {
-    let (mut strong, mut weak): (Option<(usize, MessageFormat)>, Option<MessageFormat>) =
-        (None, None);
+) -> Result<MessageForm, SanitizeError> {
+    let (mut strong, mut weak): (Option<(usize, MessageForm)>, Option<MessageForm>) = (None, None);
     let (mut known, mut unrecognised) = (0_usize, Vec::new());
     for (index, object) in objects.iter().enumerate() {
-        match object.as_ref().map_or(FormatEvidence::None, evidence) {
-            FormatEvidence::Foreign(seems) => {
+        match object.as_ref().map_or(FormEvidence::None, evidence) {
+            FormEvidence::Foreign(seems) => {
                 return Err(SanitizeError::UnknownForm { index, seems: seems.to_owned() });
             }
-            FormatEvidence::Strong(form) => match strong {
+            FormEvidence::Strong(form) => match strong {
                 Some((first, known)) if known != form => {
                     let forms = (known, form);
                     return Err(SanitizeError::MixedForms { first, second: index, forms });
@@ -134,9 +133,9 @@ fn shown_form(
                 Some(_) => {}
                 None => strong = Some((index, form)),
             },
-            FormatEvidence::Weak(form) => weak = weak.or(Some(form)),
-            FormatEvidence::Any => {}
-            FormatEvidence::None => {
+            FormEvidence::Weak(form) => weak = weak.or(Some(form)),
+            FormEvidence::Any => {}
+            FormEvidence::None => {
                 unrecognised.push(index);
                 continue;
             }
@@ -156,10 +155,10 @@ fn shown_form(
     Ok(shown.unwrap_or_else(|| form_of_marks(objects)))
 }
 
-/// Returns the format of messages that several formats can have, by the marks of the cache: of the
+/// Returns the form of messages that several forms can have, by the marks of the cache: of the
 /// supported APIs, only Anthropic's has them. Services that accept them in chat completions also
 /// accept fields that Anthropic refuses, so a message with another field shows nothing.
-fn form_of_marks(objects: &[Option<RawObject<'_>>]) -> MessageFormat {
+fn form_of_marks(objects: &[Option<RawObject<'_>>]) -> MessageForm {
     let is_role = |role: &str| ["user", "assistant", "system"].contains(&role);
     let is_turn = |object: &RawObject<'_>| {
         object.names().iter().all(|name| matches!(*name, "role" | "content"))
@@ -167,9 +166,9 @@ fn form_of_marks(objects: &[Option<RawObject<'_>>]) -> MessageFormat {
     };
     let messages = || objects.iter().flatten();
     if messages().all(is_turn) && messages().any(has_cache_mark) {
-        MessageFormat::Anthropic
+        MessageForm::Anthropic
     } else {
-        MessageFormat::Plain
+        MessageForm::Plain
     }
 }
 
@@ -192,7 +191,7 @@ fn form_of_marks(objects: &[Option<RawObject<'_>>]) -> MessageFormat {
 /// ```
 ///
 /// # Errors
-/// [`SanitizeError`] if the messages are of several formats or no known format, or if a message has
+/// [`SanitizeError`] if the messages are of several forms or no known form, or if a message has
 /// content but no known role or type, so that removing it would lose the content.
 pub fn sanitize_history<T: AsRef<str>>(
     messages: &[T],

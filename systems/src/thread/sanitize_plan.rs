@@ -3,8 +3,8 @@
 use super::action_builder::{ActionBuilder, PlannedMessage, RemovalReasons};
 use super::call_pairs::{CallResultPairs, PairAssignment};
 use super::fault::{FaultKind, Remedy};
-use super::message_format::{
-    CallRemoval, CallResult, CheckedMessage, MessageFormat, MessageProblem, MessageRole,
+use super::message_form::{
+    CallRemoval, CallResult, CheckedMessage, MessageForm, MessageProblem, MessageRole,
     ToolCallKind, ToolCallPart, ToolResultPart, refers_to_item, result_message, tidy_together,
     without_calls,
 };
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 /// A history while it is sanitised: its messages, and why some of them are removed.
 pub(super) struct SanitizePlan<'a> {
-    pub(super) form: MessageFormat,
+    pub(super) form: MessageForm,
     pub(super) messages: Vec<CheckedMessage<'a>>,
     pub(super) pairs: CallResultPairs,
     options: &'a SanitizeOptions,
@@ -29,7 +29,7 @@ pub(super) struct SanitizePlan<'a> {
 
 impl<'a> SanitizePlan<'a> {
     pub(super) fn new(
-        form: MessageFormat,
+        form: MessageForm,
         mut checked: Vec<CheckedMessage<'a>>,
         options: &'a SanitizeOptions,
     ) -> Self {
@@ -63,10 +63,8 @@ impl<'a> SanitizePlan<'a> {
     pub(super) fn outcome(mut self) -> SanitizedHistory {
         self.cut_calls();
         let mut planned = match self.form {
-            MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini => {
-                self.in_blocks()
-            }
-            MessageFormat::OpenaiResponses => self.in_items(),
+            MessageForm::Anthropic | MessageForm::Bedrock | MessageForm::Gemini => self.in_blocks(),
+            MessageForm::OpenaiResponses => self.in_items(),
             _ => self.in_messages(),
         };
         self.apply_turn_rules(&mut planned);
@@ -172,7 +170,7 @@ impl<'a> SanitizePlan<'a> {
     /// Returns whether the call of a result may be an item that the provider stored.
     fn may_have_stored_call(&self, index: usize, answer: &ToolResultPart) -> bool {
         let is_referred = self.first_reference.is_some_and(|reference| reference < index);
-        self.form == MessageFormat::OpenaiResponses
+        self.form == MessageForm::OpenaiResponses
             && !answer.id.is_empty()
             && (self.options.continues || is_referred)
     }
@@ -230,20 +228,20 @@ fn update_block_indexes(
     answers: &mut [ToolResultPart],
     before: &str,
     after: &str,
-    form: MessageFormat,
+    form: MessageForm,
 ) {
     if answers.is_empty()
         || !matches!(
             form,
-            MessageFormat::Anthropic
-                | MessageFormat::Bedrock
-                | MessageFormat::Gemini
-                | MessageFormat::AiSdk
+            MessageForm::Anthropic
+                | MessageForm::Bedrock
+                | MessageForm::Gemini
+                | MessageForm::AiSdk
         )
     {
         return;
     }
-    let blocks = |text: &str| super::message_format::split(text, form, &[]).others;
+    let blocks = |text: &str| super::message_form::split(text, form, &[]).others;
     let (before, after) = (blocks(before), blocks(after));
     let mut next = 0;
     for answer in answers {

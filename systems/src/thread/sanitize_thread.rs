@@ -4,8 +4,8 @@ use super::append::{ensure_header_unchanged, retry_on_conflict};
 use super::call_pairs::{CallResultPairs, PairAssignment};
 use super::fault::{FaultKind, Remedy};
 use super::header::{CallState, PendingCall, ThreadHeader, ThreadReset};
-use super::message_format::{
-    CallResult, CheckedMessage, MessageContext, MessageFormat, ToolCallKind, check_message,
+use super::message_form::{
+    CallResult, CheckedMessage, MessageContext, MessageForm, ToolCallKind, check_message,
 };
 use super::raw_json::RawObject;
 use super::sanitize::{OrphanPolicy, SanitizeOptions, SanitizedHistory, sanitize_history};
@@ -409,12 +409,12 @@ fn settle(
 }
 
 /// Returns the index of the first message from which on the result of a call can be appended: in
-/// most formats only results may be between the two, and in some one message must contain all
+/// most forms only results may be between the two, and in some one message must contain all
 /// results.
-fn first_answerable(form: MessageFormat, checked: &[CheckedMessage<'_>]) -> usize {
+fn first_answerable(form: MessageForm, checked: &[CheckedMessage<'_>]) -> usize {
     match form {
-        MessageFormat::OpenaiResponses => 0,
-        MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini => {
+        MessageForm::OpenaiResponses => 0,
+        MessageForm::Anthropic | MessageForm::Bedrock | MessageForm::Gemini => {
             checked.len().saturating_sub(1)
         }
         _ => checked.iter().rposition(|one| one.answers.is_empty()).unwrap_or(0),

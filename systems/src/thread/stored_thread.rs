@@ -1,7 +1,7 @@
 //! Opens and reads a stored thread.
 
 use super::header::{PendingCall, ThreadHeader, ThreadLease, ThreadReset};
-use super::message_format::MessageFormat;
+use super::message_form::MessageForm;
 use forge_store::error::{Error, Result};
 use forge_store::model::{Key, Kind, SessionKind, Value};
 use forge_store::store::{ResolvedMoment, Session, Store, WriteContext};
@@ -57,8 +57,8 @@ pub struct StoredMessage {
 /// The state of a thread besides its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadStatus {
-    /// The format of its messages.
-    pub form: MessageFormat,
+    /// The form of its messages.
+    pub form: MessageForm,
     /// The number of messages, including held ones.
     pub messages: u64,
     /// The number of held messages.

@@ -2,9 +2,8 @@
 
 use super::action_builder::PlannedMessage;
 use super::fault::{FaultKind, Remedy};
-use super::message_format::{
-    MessageFormat, MessageProblem, MessageRole, beginning, split, with_blocks,
-    without_trailing_space,
+use super::message_form::{
+    MessageForm, MessageProblem, MessageRole, beginning, split, with_blocks, without_trailing_space,
 };
 use super::sanitize_plan::SanitizePlan;
 
@@ -12,9 +11,9 @@ impl SanitizePlan<'_> {
     /// Repairs the order of the turns, the beginning and the end of the planned messages.
     pub(super) fn apply_turn_rules(&mut self, planned: &mut Vec<PlannedMessage>) {
         match self.form {
-            MessageFormat::OpenaiResponses => self.drop_lone_reasoning(planned),
-            MessageFormat::Bedrock => self.alternate(planned),
-            MessageFormat::Gemini => self.join_model_turns(planned),
+            MessageForm::OpenaiResponses => self.drop_lone_reasoning(planned),
+            MessageForm::Bedrock => self.alternate(planned),
+            MessageForm::Gemini => self.join_model_turns(planned),
             _ => {}
         }
         self.begin_with_user(planned);
@@ -132,8 +131,8 @@ impl SanitizePlan<'_> {
         let Some((at, first)) = at.and_then(|at| Some((at, planned.get(at)?))) else { return };
         let refused = self.role(first) == MessageRole::Assistant
             && match self.form {
-                MessageFormat::Bedrock => true,
-                MessageFormat::Gemini => first.calls,
+                MessageForm::Bedrock => true,
+                MessageForm::Gemini => first.calls,
                 _ => false,
             };
         if refused {

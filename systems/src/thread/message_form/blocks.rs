@@ -1,15 +1,15 @@
 //! Splits and assembles messages whose calls and results are content blocks.
 
 use super::recover_content::kept_text;
-use super::{CheckedMessage, MessageFormat, MessageProblem, MessageRole, ToolResultPart};
+use super::{CheckedMessage, MessageForm, MessageProblem, MessageRole, ToolResultPart};
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::raw_json::{RawObject, quoted, text, written_list};
 use std::borrow::Cow;
 
 /// Returns the name of the field with the list of blocks.
-pub(super) const fn field(form: MessageFormat) -> &'static str {
+pub(super) const fn field(form: MessageForm) -> &'static str {
     match form {
-        MessageFormat::Gemini => "parts",
+        MessageForm::Gemini => "parts",
         _ => "content",
     }
 }
@@ -27,7 +27,7 @@ pub(in crate::thread) struct SplitMessage {
 /// Separates the results from the other blocks of a message.
 pub(in crate::thread) fn split(
     text: &str,
-    form: MessageFormat,
+    form: MessageForm,
     answers: &[ToolResultPart],
 ) -> SplitMessage {
     let mut split = SplitMessage { results: Vec::new(), others: Vec::new(), results_first: true };
@@ -36,7 +36,7 @@ pub(in crate::thread) fn split(
     let mut answers = answers.iter().peekable();
     for (at, block) in blocks.into_iter().enumerate() {
         if answers.next_if(|answer| answer.at == at).is_some() {
-            split.results_first &= split.others.is_empty() || form == MessageFormat::Gemini;
+            split.results_first &= split.others.is_empty() || form == MessageForm::Gemini;
             split.results.push(block.to_owned());
         } else {
             split.others.push(block.to_owned());
@@ -49,7 +49,7 @@ pub(in crate::thread) fn split(
 /// no block is left.
 pub(in crate::thread) fn with_blocks(
     text: &str,
-    form: MessageFormat,
+    form: MessageForm,
     blocks: &[String],
 ) -> Option<String> {
     put_blocks(RawObject::parse(text)?, form, blocks.to_vec())
@@ -59,7 +59,7 @@ pub(in crate::thread) fn with_blocks(
 /// `None` if no block is left.
 pub(super) fn without_blocks(
     object: RawObject<'_>,
-    form: MessageFormat,
+    form: MessageForm,
     is_cut: impl Fn(RawObject<'_>) -> bool,
 ) -> Option<String> {
     let keep = |json: &&str| !RawObject::parse(json).is_some_and(&is_cut);
@@ -71,7 +71,7 @@ pub(super) fn without_blocks(
 /// provider refuses. `None` if no block is left.
 pub(super) fn put_blocks(
     mut object: RawObject<'_>,
-    form: MessageFormat,
+    form: MessageForm,
     mut blocks: Vec<String>,
 ) -> Option<String> {
     trim_thinking(&mut blocks, form);
@@ -97,8 +97,8 @@ pub(super) fn replace_blocks(
 }
 
 /// Returns a message with these blocks: of the user, or in the AI SDK of the tool.
-pub(in crate::thread) fn results_message(form: MessageFormat, blocks: &[String]) -> String {
-    let role = if form == MessageFormat::AiSdk { "tool" } else { "user" };
+pub(in crate::thread) fn results_message(form: MessageForm, blocks: &[String]) -> String {
+    let role = if form == MessageForm::AiSdk { "tool" } else { "user" };
     format!(r#"{{"role":"{role}","{}":{}}}"#, field(form), written_list(blocks))
 }
 
@@ -146,7 +146,7 @@ impl NormalizedBlocks {
         mut self,
         mut checked: CheckedMessage<'a>,
         mut object: RawObject<'_>,
-        form: MessageFormat,
+        form: MessageForm,
         changed: bool,
     ) -> CheckedMessage<'a> {
         let mut changed = changed || self.changed;
@@ -167,13 +167,13 @@ impl NormalizedBlocks {
 }
 
 /// Removes thinking at the end of an answer. Returns whether there was any.
-fn trim_thinking(blocks: &mut Vec<String>, form: MessageFormat) -> bool {
+fn trim_thinking(blocks: &mut Vec<String>, form: MessageForm) -> bool {
     let is_thinking = |json: &String| {
         RawObject::parse(json).is_some_and(|block| match form {
-            MessageFormat::Anthropic => block
+            MessageForm::Anthropic => block
                 .text("type")
                 .is_some_and(|kind| matches!(&*kind, "thinking" | "redacted_thinking")),
-            MessageFormat::Bedrock => block.has("reasoningContent"),
+            MessageForm::Bedrock => block.has("reasoningContent"),
             _ => false,
         })
     };

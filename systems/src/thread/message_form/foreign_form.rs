@@ -1,8 +1,8 @@
-//! Guesses in which unsupported format a message is.
+//! Guesses in which unsupported form a message is.
 
 use crate::thread::raw_json::{RawObject, list, text};
 
-/// Describes what this object seems to be, if it is certainly not a message in a supported format.
+/// Describes what this object seems to be, if it is certainly not a message in a supported form.
 pub(super) fn foreign(object: &RawObject<'_>) -> Option<&'static str> {
     let has = |name: &str| object.get(name).is_some();
     let kind = object.text("type").unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The providers' rules for call ids and tool names.
 
-use super::MessageFormat;
+use super::MessageForm;
 
 /// A provider's rule for call ids.
 pub(in crate::thread) struct CallIdRule {
@@ -25,8 +25,8 @@ impl CallIdRule {
     }
 }
 
-impl MessageFormat {
-    /// Returns the replacement of a tool name that this format's provider refuses; `None` if the
+impl MessageForm {
+    /// Returns the replacement of a tool name that this form's provider refuses; `None` if the
     /// provider accepts the name. The same name always gets the same replacement.
     pub(super) fn replacement_name(self, name: &str) -> Option<String> {
         let longest = match self {
@@ -42,7 +42,7 @@ impl MessageFormat {
         Some(name.chars().map(plain).take(longest).collect())
     }
 
-    /// Returns the rule for call ids of this format's provider.
+    /// Returns the rule for call ids of this form's provider.
     pub(in crate::thread) const fn id_rule(self) -> CallIdRule {
         let any =
             CallIdRule { max_chars: usize::MAX, plain_only: false, required: true, unique: false };

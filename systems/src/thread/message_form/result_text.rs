@@ -2,16 +2,16 @@
 //! call with another result, as a user message.
 
 use super::{
-    CallResult, FAILED, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
+    CallResult, FAILED, MessageForm, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
     typed_text,
 };
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 use std::borrow::Cow;
 
-/// Returns the result of a call as a message, or as a block in formats in which results are blocks.
+/// Returns the result of a call as a message, or as a block in forms in which results are blocks.
 /// `None` if the result of a call of this kind cannot be a text.
 pub(in crate::thread) fn result_message(
-    form: MessageFormat,
+    form: MessageForm,
     call: &ToolCallPart,
     result: &CallResult,
 ) -> Option<String> {
@@ -23,17 +23,17 @@ pub(in crate::thread) fn result_message(
     };
     let blank = result.content.trim().is_empty();
     Some(match (form, call.kind) {
-        (MessageFormat::OpenaiResponses, ToolCallKind::Function) => {
+        (MessageForm::OpenaiResponses, ToolCallKind::Function) => {
             format!(r#"{{"type":"function_call_output","call_id":{id},"output":{content}}}"#)
         }
-        (MessageFormat::OpenaiResponses, ToolCallKind::Custom) => {
+        (MessageForm::OpenaiResponses, ToolCallKind::Custom) => {
             format!(r#"{{"type":"custom_tool_call_output","call_id":{id},"output":{content}}}"#)
         }
-        (MessageFormat::OpenaiResponses, _) | (_, ToolCallKind::Approval) => return None,
-        (MessageFormat::Plain | MessageFormat::OpenaiChat, _) => {
+        (MessageForm::OpenaiResponses, _) | (_, ToolCallKind::Approval) => return None,
+        (MessageForm::Plain | MessageForm::OpenaiChat, _) => {
             format!(r#"{{"role":"tool","tool_call_id":{id},"content":{content}}}"#)
         }
-        (MessageFormat::Anthropic, _) => {
+        (MessageForm::Anthropic, _) => {
             let error = if result.is_error { r#","is_error":true"# } else { "" };
             // A blank text block is not valid. A result without content is valid, unless it is an
             // error.
@@ -44,7 +44,7 @@ pub(in crate::thread) fn result_message(
             };
             format!(r#"{{"type":"tool_result","tool_use_id":{id}{content}{error}}}"#)
         }
-        (MessageFormat::Bedrock, _) => {
+        (MessageForm::Bedrock, _) => {
             let status = if result.is_error { "error" } else { "success" };
             let block = match (blank, result.is_error) {
                 (true, false) => String::new(),
@@ -55,24 +55,24 @@ pub(in crate::thread) fn result_message(
                 r#"{{"toolResult":{{"toolUseId":{id},"content":[{block}],"status":"{status}"}}}}"#
             )
         }
-        (MessageFormat::Gemini, _) => {
+        (MessageForm::Gemini, _) => {
             let id = if call.id.is_empty() { String::new() } else { format!(r#""id":{id},"#) };
             let field = if result.is_error { "error" } else { "output" };
             format!(
                 r#"{{"functionResponse":{{{id}"name":{name},"response":{{"{field}":{content}}}}}}}"#
             )
         }
-        (MessageFormat::AiSdk, _) => {
+        (MessageForm::AiSdk, _) => {
             let kind = if result.is_error { "error-text" } else { "text" };
             format!(
                 r#"{{"type":"tool-result","toolCallId":{id},"toolName":{name},"output":{{"type":"{kind}","value":{content}}}}}"#
             )
         }
-        (MessageFormat::Langchain, _) => {
+        (MessageForm::Langchain, _) => {
             format!(r#"{{"type":"tool","data":{{"type":"tool",{}}}}}"#, langchain())
         }
-        (MessageFormat::LangchainFlat, _) => format!(r#"{{"type":"tool",{}}}"#, langchain()),
-        (MessageFormat::LangchainLc, _) => format!(
+        (MessageForm::LangchainFlat, _) => format!(r#"{{"type":"tool",{}}}"#, langchain()),
+        (MessageForm::LangchainLc, _) => format!(
             r#"{{"lc":1,"type":"constructor","id":["langchain","schema","messages","ToolMessage"],"kwargs":{{"type":"tool",{}}}}}"#,
             langchain()
         ),
@@ -96,15 +96,15 @@ fn introduction(answer: &ToolResultPart, doubled: bool) -> String {
 /// Returns an unmatched result as blocks of a user message. Its own blocks are kept if a user
 /// message can contain all of them; otherwise the content becomes one text.
 pub(in crate::thread) fn result_as_user_blocks(
-    form: MessageFormat,
+    form: MessageForm,
     answer: &ToolResultPart,
     doubled: bool,
 ) -> Vec<String> {
     let introduction = introduction(answer, doubled);
     let written = |content: &str| match form {
-        MessageFormat::Bedrock => bedrock::text_block(content),
-        MessageFormat::Gemini => gemini::text_part(content),
-        MessageFormat::OpenaiResponses => typed_text("input_text", content),
+        MessageForm::Bedrock => bedrock::text_block(content),
+        MessageForm::Gemini => gemini::text_part(content),
+        MessageForm::OpenaiResponses => typed_text("input_text", content),
         _ => typed_text("text", content),
     };
     let blocks = list(&answer.content).filter(|blocks| !blocks.is_empty());
@@ -118,27 +118,27 @@ pub(in crate::thread) fn result_as_user_blocks(
 }
 
 /// Returns whether a user message can contain this block of a result unchanged.
-fn is_user_block(form: MessageFormat, json: &str) -> bool {
+fn is_user_block(form: MessageForm, json: &str) -> bool {
     let Some(block) = RawObject::parse(json) else { return false };
     let kind = block.text("type").unwrap_or_default();
     match form {
-        MessageFormat::Anthropic => {
+        MessageForm::Anthropic => {
             matches!(&*kind, "text" | "image" | "document" | "search_result")
         }
-        MessageFormat::Bedrock => {
+        MessageForm::Bedrock => {
             ["text", "image", "document", "video"].iter().any(|name| block.get(name).is_some())
         }
-        MessageFormat::OpenaiResponses => {
+        MessageForm::OpenaiResponses => {
             matches!(&*kind, "input_text" | "input_image" | "input_file")
         }
-        MessageFormat::Gemini | MessageFormat::AiSdk => false,
+        MessageForm::Gemini | MessageForm::AiSdk => false,
         _ => matches!(&*kind, "text" | "image_url" | "input_audio" | "file"),
     }
 }
 
 /// Returns an unmatched result as a user message.
 pub(in crate::thread) fn result_as_user_message(
-    form: MessageFormat,
+    form: MessageForm,
     answer: &ToolResultPart,
     doubled: bool,
 ) -> String {
@@ -151,21 +151,21 @@ pub(in crate::thread) fn result_as_user_message(
         _ => written_list(&blocks),
     };
     match form {
-        MessageFormat::Langchain => {
+        MessageForm::Langchain => {
             format!(r#"{{"type":"human","data":{{"type":"human","content":{content}}}}}"#)
         }
-        MessageFormat::LangchainFlat => format!(r#"{{"type":"human","content":{content}}}"#),
-        MessageFormat::LangchainLc => format!(
+        MessageForm::LangchainFlat => format!(r#"{{"type":"human","content":{content}}}"#),
+        MessageForm::LangchainLc => format!(
             r#"{{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{{"type":"human","content":{content}}}}}"#
         ),
-        MessageFormat::OpenaiResponses => {
+        MessageForm::OpenaiResponses => {
             format!(r#"{{"type":"message","role":"user","content":{content}}}"#)
         }
-        MessageFormat::Bedrock | MessageFormat::Gemini => super::results_message(form, &blocks),
-        MessageFormat::Plain
-        | MessageFormat::OpenaiChat
-        | MessageFormat::Anthropic
-        | MessageFormat::AiSdk => {
+        MessageForm::Bedrock | MessageForm::Gemini => super::results_message(form, &blocks),
+        MessageForm::Plain
+        | MessageForm::OpenaiChat
+        | MessageForm::Anthropic
+        | MessageForm::AiSdk => {
             format!(r#"{{"role":"user","content":{content}}}"#)
         }
     }
@@ -180,8 +180,8 @@ pub(in crate::thread) fn rest_of_result(answer: &ToolResultPart, blocks: &[Strin
 }
 
 /// Returns a user message with the blocks of a message of another role that cannot contain them.
-pub(in crate::thread) fn rest_of_message(form: MessageFormat, blocks: &[String]) -> String {
-    let kind = if form == MessageFormat::OpenaiResponses { "input_text" } else { "text" };
+pub(in crate::thread) fn rest_of_message(form: MessageForm, blocks: &[String]) -> String {
+    let kind = if form == MessageForm::OpenaiResponses { "input_text" } else { "text" };
     introduced(kind, "The message above has this content too:", blocks)
 }
 
@@ -193,10 +193,10 @@ fn introduced(kind: &str, introduction: &str, blocks: &[String]) -> String {
 }
 
 /// Returns the user message to insert at the beginning of a history of Bedrock or Gemini.
-pub(in crate::thread) fn beginning(form: MessageFormat) -> String {
+pub(in crate::thread) fn beginning(form: MessageForm) -> String {
     let notice = "The beginning of this conversation is not in this history.";
     let blocks = match form {
-        MessageFormat::Bedrock => vec![bedrock::text_block(notice)],
+        MessageForm::Bedrock => vec![bedrock::text_block(notice)],
         _ => vec![gemini::text_part(notice)],
     };
     super::results_message(form, &blocks)

@@ -4,7 +4,7 @@
 use super::blocks::{NormalizedBlocks, without_blocks};
 use super::recover_content::kept_text;
 use super::{
-    ARGUMENTS, CheckedMessage, ContentField, MessageFormat, MessageRole, RESULTS, ToolCallKind,
+    ARGUMENTS, CheckedMessage, ContentField, MessageForm, MessageRole, RESULTS, ToolCallKind,
     ToolCallPart, ToolResultPart, adopt, adopt_id, content, id_in, nonempty_text, own_id, typed,
     typed_text,
 };
@@ -70,7 +70,7 @@ pub(super) fn check_message<'a>(
     }
     mark_waiting_calls(&parts, &mut checked);
     let changed = object.list("content").is_none();
-    tidied.finish(checked, object, MessageFormat::AiSdk, changed)
+    tidied.finish(checked, object, MessageForm::AiSdk, changed)
 }
 
 /// Marks the calls that wait for approval, which need no result yet.
@@ -289,7 +289,7 @@ fn result(
     tidied.put(part.write(), FaultKind::MalformedResult, Some(id));
 }
 
-/// Returns whether this JSON is an output in the SDK's format.
+/// Returns whether this JSON is an output in the SDK's form.
 fn is_output(json: &str) -> bool {
     let Some(output) = RawObject::parse(json) else { return false };
     match output.text("type").as_deref() {
@@ -308,5 +308,5 @@ pub(super) fn without_calls(object: RawObject<'_>, ids: &[&str]) -> Option<Strin
         let of_call = matches!(kind.as_str(), "tool-call" | "tool-approval-request");
         of_call && ids.contains(&id_in(&part, "toolCallId").as_str())
     };
-    without_blocks(object, MessageFormat::AiSdk, is_cut)
+    without_blocks(object, MessageForm::AiSdk, is_cut)
 }

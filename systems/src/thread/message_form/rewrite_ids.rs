@@ -1,7 +1,7 @@
 //! Rewrites the call ids in the calls and results of a message.
 
 use super::{
-    CheckedMessage, MessageFormat, ToolCallKind, blocks, gemini, id_in, langchain, openai_responses,
+    CheckedMessage, MessageForm, ToolCallKind, blocks, gemini, id_in, langchain, openai_responses,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, is_json, quoted, text, written_list};
@@ -19,7 +19,7 @@ pub(in crate::thread) struct CallIdChanges {
 /// The new call id and tool name of a result.
 #[derive(Debug)]
 pub(in crate::thread) struct ResultIdChange {
-    /// Its position among the blocks of the message, in formats where results are blocks.
+    /// Its position among the blocks of the message, in forms where results are blocks.
     pub(in crate::thread) at: usize,
     /// The new call id, if it changes.
     pub(in crate::thread) id: Option<String>,
@@ -97,7 +97,7 @@ impl<'n> CallIdRenames<'n> {
 /// Returns the message with these ids; `None` if it cannot be parsed.
 pub(in crate::thread) fn with_ids(
     text: &str,
-    form: MessageFormat,
+    form: MessageForm,
     ids: &CallIdChanges,
 ) -> Option<String> {
     with_renames(text, form, ids, &mut CallIdRenames::new(&ids.calls))
@@ -105,20 +105,20 @@ pub(in crate::thread) fn with_ids(
 
 fn with_renames(
     text: &str,
-    form: MessageFormat,
+    form: MessageForm,
     ids: &CallIdChanges,
     renames: &mut CallIdRenames<'_>,
 ) -> Option<String> {
     let mut object = RawObject::parse(text)?;
     let answer = ids.answers.first().and_then(|answer| answer.id.as_deref());
     match form {
-        MessageFormat::Plain | MessageFormat::OpenaiChat => {
+        MessageForm::Plain | MessageForm::OpenaiChat => {
             renames.list(&mut object, "tool_calls", |_| Some("id"));
             if let Some(id) = answer {
                 renames.set(&mut object, "tool_call_id", id);
             }
         }
-        MessageFormat::OpenaiResponses => {
+        MessageForm::OpenaiResponses => {
             if let Some(new) = ids.calls.first().and_then(|(_, new)| new.as_deref()) {
                 renames.set(&mut object, "call_id", new);
             }
@@ -129,15 +129,15 @@ fn with_renames(
                 renames.set(&mut object, if by_id { "id" } else { "call_id" }, id);
             }
         }
-        MessageFormat::Anthropic
-        | MessageFormat::Bedrock
-        | MessageFormat::Gemini
-        | MessageFormat::AiSdk => {
+        MessageForm::Anthropic
+        | MessageForm::Bedrock
+        | MessageForm::Gemini
+        | MessageForm::AiSdk => {
             let field = blocks::field(form);
             let blocks = in_blocks(object.list(field)?, form, renames, ids);
             object.set(field, blocks);
         }
-        MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
+        MessageForm::Langchain | MessageForm::LangchainFlat | MessageForm::LangchainLc => {
             return in_langchain(object, renames, answer);
         }
     }
@@ -147,7 +147,7 @@ fn with_renames(
 /// Writes the ids that are numbers, or other values than texts, as texts.
 pub(super) fn with_text_ids<'a>(
     mut checked: CheckedMessage<'a>,
-    form: MessageFormat,
+    form: MessageForm,
 ) -> CheckedMessage<'a> {
     let calls = checked.calls.iter().map(|call| &call.id);
     let mut ids = calls.chain(checked.answers.iter().map(|answer| &answer.id));
@@ -207,26 +207,24 @@ struct BlockIdFields {
     is_call: bool,
 }
 
-fn place(block: &RawObject<'_>, form: MessageFormat) -> Option<BlockIdFields> {
+fn place(block: &RawObject<'_>, form: MessageForm) -> Option<BlockIdFields> {
     let kind = block.text("type").unwrap_or_default();
     let own = |id, name, is_call| Some(BlockIdFields { inner: None, id, name, is_call });
     let within =
         |inner, id, name, is_call| Some(BlockIdFields { inner: Some(inner), id, name, is_call });
     match form {
-        MessageFormat::Anthropic if kind == "tool_use" => own("id", None, true),
-        MessageFormat::Anthropic if kind == "tool_result" => own("tool_use_id", None, false),
-        MessageFormat::Bedrock if block.has("toolUse") => {
-            within("toolUse", "toolUseId", None, true)
-        }
-        MessageFormat::Bedrock if block.has("toolResult") => {
+        MessageForm::Anthropic if kind == "tool_use" => own("id", None, true),
+        MessageForm::Anthropic if kind == "tool_result" => own("tool_use_id", None, false),
+        MessageForm::Bedrock if block.has("toolUse") => within("toolUse", "toolUseId", None, true),
+        MessageForm::Bedrock if block.has("toolResult") => {
             within("toolResult", "toolUseId", None, false)
         }
-        MessageFormat::Gemini => match (gemini::call_field(block), gemini::response_field(block)) {
+        MessageForm::Gemini => match (gemini::call_field(block), gemini::response_field(block)) {
             (Some(field), _) => within(field, "id", None, true),
             (None, Some(field)) => within(field, "id", Some("name"), false),
             (None, None) => None,
         },
-        MessageFormat::AiSdk => match &*kind {
+        MessageForm::AiSdk => match &*kind {
             "tool-call" if block.get("providerExecuted") != Some("true") => {
                 own("toolCallId", None, true)
             }
@@ -241,7 +239,7 @@ fn place(block: &RawObject<'_>, form: MessageFormat) -> Option<BlockIdFields> {
 
 fn in_blocks(
     list: Vec<&str>,
-    form: MessageFormat,
+    form: MessageForm,
     renames: &mut CallIdRenames<'_>,
     ids: &CallIdChanges,
 ) -> String {

@@ -1,12 +1,12 @@
 //! Items of OpenAI's Responses API.
 
-use super::format_evidence::is_item;
+use super::form_evidence::is_item;
 use super::image_block::ImageForm;
 use super::recover_content::{
     BlockTypes, is_openai_block, move_user_blocks, repair_blocks, repair_result_blocks,
 };
 use super::{
-    ARGUMENTS, CallIdRule, CheckedMessage, ContentField, MessageFormat, MessageRole, RESULTS,
+    ARGUMENTS, CallIdRule, CheckedMessage, ContentField, MessageForm, MessageRole, RESULTS,
     ToolCallKind, ToolCallPart, ToolResultPart, adopt, adopt_id, as_text, content, id_in,
     nonempty_text, own_id, repair_result, typed_text,
 };
@@ -156,7 +156,7 @@ fn check_item<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a
         Some(kind) => {
             let mut checked = CheckedMessage { role: MessageRole::Assistant, ..checked };
             let Some(call_kind) = call_kind(kind) else {
-                // The API refuses an unknown type, and an item of one does not show its format.
+                // The API refuses an unknown type, and an item of one does not show its form.
                 if !is_item(&object, kind) {
                     return checked.into_unusable(FaultKind::NotAMessage);
                 }
@@ -299,7 +299,7 @@ fn call(
         object.remove("parsed_arguments");
         checked.note_repaired(FaultKind::MalformedCall, Some(&id));
     }
-    let accepted = MessageFormat::OpenaiResponses.replacement_name(&name);
+    let accepted = MessageForm::OpenaiResponses.replacement_name(&name);
     if let Some(accepted) = accepted.filter(|_| kind == ToolCallKind::Function) {
         object.set("name", quoted(&accepted));
         checked.note_repaired(FaultKind::RefusedName, Some(&id));

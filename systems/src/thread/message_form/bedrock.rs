@@ -3,7 +3,7 @@
 use super::blocks::{NormalizedBlocks, trimmed_end, trimmed_text, without_blocks};
 use super::image_block::shown_type;
 use super::{
-    ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageRole, RESULTS,
+    ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageForm, MessageRole, RESULTS,
     ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, has_failed, id_in, is_blank,
     nonempty_text, own_id,
 };
@@ -42,7 +42,7 @@ pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> Checked
         tidy_block(block, &mut checked, &mut tidied);
     }
     let changed = !checked.problems.is_empty();
-    tidied.finish(checked, object, MessageFormat::Bedrock, changed)
+    tidied.finish(checked, object, MessageForm::Bedrock, changed)
 }
 
 pub(super) fn text_block(said: &str) -> String {
@@ -102,7 +102,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
         let Some(name) = name else {
             return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
         };
-        if let Some(accepted) = MessageFormat::Bedrock.replacement_name(&name) {
+        if let Some(accepted) = MessageForm::Bedrock.replacement_name(&name) {
             used.set("name", quoted(&accepted));
             block.set("toolUse", used.write());
             checked.note_repaired(FaultKind::RefusedName, Some(&id));
@@ -270,7 +270,7 @@ pub(super) fn trimmed(object: RawObject<'_>) -> Option<String> {
 }
 
 pub(super) fn without_calls(object: RawObject<'_>, ids: &[&str]) -> Option<String> {
-    without_blocks(object, MessageFormat::Bedrock, |block| {
+    without_blocks(object, MessageForm::Bedrock, |block| {
         let used = block.object("toolUse");
         used.is_some_and(|used| ids.contains(&id_in(&used, "toolUseId").as_str()))
     })

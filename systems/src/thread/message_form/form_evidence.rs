@@ -1,26 +1,26 @@
-//! Finds out what a message reveals about the format of its thread.
+//! Finds out what a message reveals about the form of its thread.
 
-use super::MessageFormat::{
+use super::MessageForm::{
     self, AiSdk, Anthropic, Bedrock, Gemini, Langchain, LangchainFlat, LangchainLc, OpenaiChat,
     OpenaiResponses,
 };
-use super::foreign_format::foreign;
+use super::foreign_form::foreign;
 use super::openai_chat::{has_camel_call, has_camel_calls};
 use crate::thread::raw_json::{RawObject, text};
-use FormatEvidence::{Any, Foreign, Strong, Weak};
+use FormEvidence::{Any, Foreign, Strong, Weak};
 
-/// What a message reveals about the format of its thread.
+/// What a message reveals about the form of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::thread) enum FormatEvidence {
-    /// Certainly this format.
-    Strong(MessageFormat),
-    /// Probably this format.
-    Weak(MessageFormat),
-    /// A message that several formats can have.
+pub(in crate::thread) enum FormEvidence {
+    /// Certainly this form.
+    Strong(MessageForm),
+    /// Probably this form.
+    Weak(MessageForm),
+    /// A message that several forms can have.
     Any,
-    /// Not a message in any format.
+    /// Not a message in any form.
     None,
-    /// A message in a format that is not supported, and a description of what it seems to be.
+    /// A message in a form that is not supported, and a description of what it seems to be.
     Foreign(&'static str),
 }
 
@@ -31,8 +31,8 @@ pub(super) const LANGCHAIN_TYPES: [&str; 13] = [
     "ChatMessageChunk",
 ];
 
-/// Returns what a message reveals about the format of its thread.
-pub(in crate::thread) fn evidence(object: &RawObject<'_>) -> FormatEvidence {
+/// Returns what a message reveals about the form of its thread.
+pub(in crate::thread) fn evidence(object: &RawObject<'_>) -> FormEvidence {
     if object.has("lc") && object.has("kwargs") {
         return Strong(LangchainLc);
     }
@@ -45,7 +45,7 @@ pub(in crate::thread) fn evidence(object: &RawObject<'_>) -> FormatEvidence {
     if object.has("parts") {
         return of_parts(object);
     }
-    let Some(role) = object.text("role") else { return FormatEvidence::None };
+    let Some(role) = object.text("role") else { return FormEvidence::None };
     let is_role =
         ["system", "developer", "user", "assistant", "tool", "function"].contains(&&*role);
     let names = [
@@ -53,13 +53,13 @@ pub(in crate::thread) fn evidence(object: &RawObject<'_>) -> FormatEvidence {
         "refusal", "audio",
     ];
     if !is_role || !names.iter().any(|name| object.has(name)) {
-        return FormatEvidence::None;
+        return FormEvidence::None;
     }
     of_role(object, &role)
 }
 
 /// Returns the evidence of a message with a `type`.
-fn of_type(object: &RawObject<'_>, kind: &str) -> FormatEvidence {
+fn of_type(object: &RawObject<'_>, kind: &str) -> FormEvidence {
     if LANGCHAIN_TYPES.contains(&kind) {
         let nested = object.object("data").is_some();
         return Strong(if nested { Langchain } else { LangchainFlat });
@@ -68,7 +68,7 @@ fn of_type(object: &RawObject<'_>, kind: &str) -> FormatEvidence {
         return match object.has("role") && object.has("content") {
             _ if is_item(object, kind) => Strong(OpenaiResponses),
             true => of_content(object, Any),
-            false => FormatEvidence::None,
+            false => FormEvidence::None,
         };
     }
     // Anthropic's answers have the type `message` too.
@@ -78,14 +78,14 @@ fn of_type(object: &RawObject<'_>, kind: &str) -> FormatEvidence {
 }
 
 /// Returns the evidence of a message with a role.
-fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
+fn of_role(object: &RawObject<'_>, role: &str) -> FormEvidence {
     let found = of_content(object, Any);
     if found == Strong(AiSdk) {
         return found;
     }
     let may_call = role == "assistant" && !matches!(found, Strong(_));
     if object.get("tool_calls").is_some() || may_call && has_camel_calls(object) {
-        // A message may have the same call in its content, in Anthropic's format. Then the other
+        // A message may have the same call in its content, in Anthropic's form. Then the other
         // messages decide.
         let both = found == Strong(Anthropic);
         return if both { Weak(OpenaiChat) } else { Strong(OpenaiChat) };
@@ -95,7 +95,7 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
     }
     let has_call_field = object.has("function_call") || object.has("tool_calls");
     if role == "function" || has_call_field || may_call && has_camel_call(object) {
-        // The fields may be null beside blocks in another format.
+        // The fields may be null beside blocks in another form.
         return match found {
             Strong(form) => Weak(form),
             _ => Weak(OpenaiChat),
@@ -106,10 +106,10 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
 
 /// Returns the evidence of a message with `parts`: it may be Gemini's. Messages of other programs
 /// whose parts have a type were recognised before this.
-fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
+fn of_parts(object: &RawObject<'_>) -> FormEvidence {
     let role = object.text("role");
     if !matches!(role.as_deref(), None | Some("user" | "model" | "function" | "tool" | "system")) {
-        return FormatEvidence::None;
+        return FormEvidence::None;
     }
     let parts = object.list("parts");
     let is_part = |json: &&str| {
@@ -125,7 +125,7 @@ fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
     match (shown, role.is_some()) {
         (true, _) => Strong(Gemini),
         (false, true) => Weak(Gemini),
-        (false, false) => FormatEvidence::None,
+        (false, false) => FormEvidence::None,
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) fn is_item(object: &RawObject<'_>, kind: &str) -> bool {
 }
 
 /// Returns the evidence of the blocks of a message's content; `otherwise` if they show nothing.
-fn of_content(object: &RawObject<'_>, otherwise: FormatEvidence) -> FormatEvidence {
+fn of_content(object: &RawObject<'_>, otherwise: FormEvidence) -> FormEvidence {
     let mut found = otherwise;
     for block in object.list("content").unwrap_or_default() {
         let Some(block) = RawObject::parse(block) else { continue };
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_message_format_is_recognised_by_its_own_fields() {
+    fn each_message_form_is_recognised_by_its_own_fields() {
         let of = |text: &str| evidence(&RawObject::parse(text).unwrap());
         for (text, expected) in [
             (r#"{"role":"user","content":"hi"}"#, Any),
@@ -236,11 +236,11 @@ mod tests {
                 r#"{"type":"agent_message","author":"a","recipient":"b","content":[]}"#,
                 Strong(OpenaiResponses),
             ),
-            (r#"{"id":"item_1","type":"agent_message","text":"done"}"#, FormatEvidence::None),
-            (r#"{"hello":1}"#, FormatEvidence::None),
-            (r#"{"role":"user"}"#, FormatEvidence::None),
-            (r#"{"type":"weather"}"#, FormatEvidence::None),
-            (r#"{"type":"TEXT_MESSAGE_START","role":"assistant"}"#, FormatEvidence::None),
+            (r#"{"id":"item_1","type":"agent_message","text":"done"}"#, FormEvidence::None),
+            (r#"{"hello":1}"#, FormEvidence::None),
+            (r#"{"role":"user"}"#, FormEvidence::None),
+            (r#"{"type":"weather"}"#, FormEvidence::None),
+            (r#"{"type":"TEXT_MESSAGE_START","role":"assistant"}"#, FormEvidence::None),
         ] {
             assert_eq!(of(text), expected, "{text}");
         }

@@ -1,6 +1,6 @@
 //! Repairs messages that lost the field with their role or type, or whose content is a bare value.
 
-use super::MessageFormat;
+use super::MessageForm;
 use super::openai_chat::has_camel_calls;
 use crate::thread::raw_json::{RawObject, quoted};
 
@@ -8,35 +8,35 @@ use crate::thread::raw_json::{RawObject, quoted};
 /// the name of the field and its value.
 pub(super) fn lost_role(
     object: &RawObject<'_>,
-    form: MessageFormat,
+    form: MessageForm,
 ) -> Option<(&'static str, &'static str)> {
     if object.get("role").is_some() || object.get("type").is_some() {
         return None;
     }
     let has = |name: &str| object.get(name).is_some();
     match form {
-        MessageFormat::Plain | MessageFormat::OpenaiChat if has("tool_call_id") => {
+        MessageForm::Plain | MessageForm::OpenaiChat if has("tool_call_id") => {
             Some(("role", "tool"))
         }
-        MessageFormat::Plain | MessageFormat::OpenaiChat
+        MessageForm::Plain | MessageForm::OpenaiChat
             if has("tool_calls") || has_camel_calls(object) =>
         {
             Some(("role", "assistant"))
         }
-        MessageFormat::LangchainFlat if has("tool_call_id") => Some(("type", "tool")),
-        MessageFormat::LangchainFlat if has("tool_calls") => Some(("type", "ai")),
-        MessageFormat::OpenaiResponses if !has("call_id") => None,
-        MessageFormat::OpenaiResponses if has("output") => Some(("type", "function_call_output")),
-        MessageFormat::OpenaiResponses if has("name") && has("arguments") => {
+        MessageForm::LangchainFlat if has("tool_call_id") => Some(("type", "tool")),
+        MessageForm::LangchainFlat if has("tool_calls") => Some(("type", "ai")),
+        MessageForm::OpenaiResponses if !has("call_id") => None,
+        MessageForm::OpenaiResponses if has("output") => Some(("type", "function_call_output")),
+        MessageForm::OpenaiResponses if has("name") && has("arguments") => {
             Some(("type", "function_call"))
         }
-        MessageFormat::OpenaiResponses if has("name") && has("input") => {
+        MessageForm::OpenaiResponses if has("name") && has("input") => {
             Some(("type", "custom_tool_call"))
         }
-        MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::AiSdk => {
+        MessageForm::Anthropic | MessageForm::Bedrock | MessageForm::AiSdk => {
             role_of_blocks(object)
         }
-        MessageFormat::Gemini if holds(object, "parts", &["functionCall", "function_call"]) => {
+        MessageForm::Gemini if holds(object, "parts", &["functionCall", "function_call"]) => {
             Some(("role", "model"))
         }
         _ => None,

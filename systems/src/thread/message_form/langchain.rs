@@ -3,7 +3,7 @@
 use super::openai_chat::{self, set_or_remove, without_entries};
 use super::recover_content::{BlockTypes, repair_blocks};
 use super::{
-    ARGUMENTS, CheckedMessage, ContentField, FormatEvidence, MessageRole, RESULTS, ToolCallPart,
+    ARGUMENTS, CheckedMessage, ContentField, FormEvidence, MessageRole, RESULTS, ToolCallPart,
     ToolResultPart, adopt, adopt_id, as_object, as_text, content, evidence, id_in, is_block,
     nonempty_text, own_id, repair_result,
 };
@@ -36,8 +36,8 @@ fn kind(object: &RawObject<'_>) -> Option<String> {
 
 pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
     let Some(kind) = kind(&object) else { return openai_chat::check_message(text, object) };
-    // A message must show its format. For example, `lc` without `kwargs` does not.
-    let is_shown = matches!(evidence(&object), FormatEvidence::Strong(_));
+    // A message must show its form. For example, `lc` without `kwargs` does not.
+    let is_shown = matches!(evidence(&object), FormEvidence::Strong(_));
     let Some((mut body, nested)) = own_fields(&object).filter(|_| is_shown) else {
         return CheckedMessage::new(text, MessageRole::Other, None)
             .into_unusable(FaultKind::NotAMessage);
@@ -229,7 +229,7 @@ fn keep_calls(
     (kept, changed)
 }
 
-/// Checks the calls in the provider's own format, which count only if no list has a call.
+/// Checks the calls in the provider's own form, which count only if no list has a call.
 fn tidy_own(
     body: &mut RawObject<'_>,
     checked: &mut CheckedMessage<'_>,

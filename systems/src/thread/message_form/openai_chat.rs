@@ -3,7 +3,7 @@
 use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, is_openai_block, move_user_blocks, repair_blocks};
 use super::{
-    ARGUMENTS, CheckedMessage, ContentField, MessageFormat, MessageProblem, MessageRole, RESULTS,
+    ARGUMENTS, CheckedMessage, ContentField, MessageForm, MessageProblem, MessageRole, RESULTS,
     ToolCallPart, ToolResultPart, adopt, adopt_id, as_text, content, id_in, nonempty_text, own_id,
     repair_result, result_as_user_message, typed_text,
 };
@@ -157,7 +157,7 @@ fn tidy_function_call(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'
         checked.note_removed(FaultKind::MalformedCall, None);
         return true;
     };
-    let accepted = MessageFormat::OpenaiChat.replacement_name(&name);
+    let accepted = MessageForm::OpenaiChat.replacement_name(&name);
     let arguments = as_text(call.get("arguments"));
     if accepted.is_none() && arguments.is_none() {
         return false;
@@ -192,14 +192,14 @@ fn function_result<'a>(
     let Some(name) = nonempty_text(&object, "name") else {
         let given = whole.as_deref().or_else(|| object.get("content")).unwrap_or_default();
         let answer = ToolResultPart::new(String::new(), given);
-        let user_text = result_as_user_message(MessageFormat::OpenaiChat, &answer, false);
+        let user_text = result_as_user_message(MessageForm::OpenaiChat, &answer, false);
         checked.role = MessageRole::User;
         let remedy = Remedy::KeptAsText;
         checked.problems.push(MessageProblem::new(FaultKind::MalformedResult, None, remedy));
         checked.text = Cow::Owned(user_text);
         return checked;
     };
-    if let Some(accepted) = MessageFormat::OpenaiChat.replacement_name(&name) {
+    if let Some(accepted) = MessageForm::OpenaiChat.replacement_name(&name) {
         object.set("name", quoted(&accepted));
         checked.note_repaired(FaultKind::RefusedName, None);
     }
@@ -242,7 +242,7 @@ pub(super) const TYPES: BlockTypes = BlockTypes {
     images: Some(ImageForm::Chat),
 };
 
-/// Moves calls in Anthropic's format from the content to `tool_calls`. A call that is also there,
+/// Moves calls in Anthropic's form from the content to `tool_calls`. A call that is also there,
 /// or has no name, is removed. Returns whether there were any.
 fn fold_blocks(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> bool {
     let blocks = object.list("content").unwrap_or_default();
@@ -287,7 +287,7 @@ fn fold_blocks(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> 
     true
 }
 
-/// Returns the input of a call in Anthropic's format as a JSON text, as OpenAI requires.
+/// Returns the input of a call in Anthropic's form as a JSON text, as OpenAI requires.
 fn input_text(block: &RawObject<'_>) -> String {
     let input = block.get("input");
     as_text(input).or_else(|| input.map(str::to_owned)).unwrap_or_default()
@@ -446,7 +446,7 @@ fn tidy_calls(object: &mut RawObject<'_>, checked: &mut CheckedMessage<'_>) -> b
 
 /// Returns the entry with a function name that the API accepts; `None` if it accepts `name`.
 fn with_accepted_name(entry: &str, name: &str) -> Option<String> {
-    let accepted = MessageFormat::OpenaiChat.replacement_name(name)?;
+    let accepted = MessageForm::OpenaiChat.replacement_name(name)?;
     let mut entry = RawObject::parse(entry)?;
     let mut function = entry.object("function")?;
     function.set("name", quoted(&accepted));

@@ -1,4 +1,4 @@
-//! Message formats, and a format-independent view of a message: the calls it makes, the calls it
+//! Message forms, and a form-independent view of a message: the calls it makes, the calls it
 //! answers, and what no provider accepts.
 
 mod ai_sdk;
@@ -7,8 +7,8 @@ mod bedrock;
 mod blocks;
 mod cache_marks;
 mod call_id_rule;
-mod foreign_format;
-mod format_evidence;
+mod foreign_form;
+mod form_evidence;
 mod gemini;
 mod held_content;
 mod image_block;
@@ -23,8 +23,8 @@ mod rewrite_ids;
 pub(super) use blocks::{SplitMessage, results_message, split, with_blocks};
 pub(super) use cache_marks::has_cache_mark;
 pub(super) use call_id_rule::CallIdRule;
-pub(super) use foreign_format::describe_unknown;
-pub(super) use format_evidence::{FormatEvidence, evidence};
+pub(super) use foreign_form::describe_unknown;
+pub(super) use form_evidence::{FormEvidence, evidence};
 pub(super) use held_content::holds_message;
 pub(super) use result_text::{
     beginning, rest_of_message, rest_of_result, result_as_user_blocks, result_as_user_message,
@@ -40,12 +40,12 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 words! {
-    /// The format of messages.
+    /// The form of messages.
     #[derive(
         Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
     )]
     #[serde(rename_all = "snake_case")]
-    pub enum MessageFormat {
+    pub enum MessageForm {
         /// Only `role` and `content`, which several providers accept.
         #[default]
         Plain = "plain",
@@ -174,7 +174,7 @@ pub(super) struct ToolResultPart {
     pub(super) kind: ToolCallKind,
     /// The content as JSON; empty if there is none.
     pub(super) content: String,
-    /// Its position among the blocks of the message, in formats where results are blocks.
+    /// Its position among the blocks of the message, in forms where results are blocks.
     pub(super) at: usize,
     /// The number of calls before it in its message.
     pub(super) calls_before: usize,
@@ -276,11 +276,11 @@ pub(super) struct MessageContext<'a> {
     pub(super) provider_calls: Option<&'a HashSet<String>>,
 }
 
-/// Checks a message in a thread of this format.
+/// Checks a message in a thread of this form.
 pub(super) fn check_message<'a>(
     text: &'a str,
     object: Option<RawObject<'_>>,
-    form: MessageFormat,
+    form: MessageForm,
     around: MessageContext<'_>,
 ) -> CheckedMessage<'a> {
     if let Cow::Owned(whole) = replace_lone_surrogates(text) {
@@ -301,15 +301,13 @@ pub(super) fn check_message<'a>(
         return check_repaired(&whole.write(), FaultKind::MalformedBlock, form, around);
     }
     let checked = match form {
-        MessageFormat::Plain | MessageFormat::OpenaiChat => {
-            openai_chat::check_message(text, object)
-        }
-        MessageFormat::OpenaiResponses => openai_responses::check_message(text, object),
-        MessageFormat::Anthropic => anthropic::check_message(text, object, around.last),
-        MessageFormat::Bedrock => bedrock::check_message(text, object),
-        MessageFormat::Gemini => gemini::check_message(text, object),
-        MessageFormat::AiSdk => ai_sdk::check_message(text, object, around.provider_calls),
-        MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
+        MessageForm::Plain | MessageForm::OpenaiChat => openai_chat::check_message(text, object),
+        MessageForm::OpenaiResponses => openai_responses::check_message(text, object),
+        MessageForm::Anthropic => anthropic::check_message(text, object, around.last),
+        MessageForm::Bedrock => bedrock::check_message(text, object),
+        MessageForm::Gemini => gemini::check_message(text, object),
+        MessageForm::AiSdk => ai_sdk::check_message(text, object, around.provider_calls),
+        MessageForm::Langchain | MessageForm::LangchainFlat | MessageForm::LangchainLc => {
             langchain::check_message(text, object)
         }
     };
@@ -320,7 +318,7 @@ pub(super) fn check_message<'a>(
 fn check_repaired(
     whole: &str,
     fault: FaultKind,
-    form: MessageFormat,
+    form: MessageForm,
     around: MessageContext<'_>,
 ) -> CheckedMessage<'static> {
     let mut checked = check_message(whole, RawObject::parse(whole), form, around);
@@ -328,19 +326,19 @@ fn check_repaired(
     CheckedMessage { text: Cow::Owned(checked.text.into_owned()), ..checked }
 }
 
-/// Returns the ids of the calls that the provider runs itself, in formats where a message alone
+/// Returns the ids of the calls that the provider runs itself, in forms where a message alone
 /// does not show this.
 pub(super) fn provider_calls(
-    form: MessageFormat,
+    form: MessageForm,
     objects: &[Option<RawObject<'_>>],
 ) -> HashSet<String> {
-    if form != MessageFormat::AiSdk {
+    if form != MessageForm::AiSdk {
         return HashSet::new();
     }
     objects.iter().flatten().flat_map(ai_sdk::provider_calls).collect()
 }
 
-/// The calls to remove from a message: by id, and by position in formats where a call need not have
+/// The calls to remove from a message: by id, and by position in forms where a call need not have
 /// an id.
 pub(super) struct CallRemoval<'c> {
     pub(super) ids: Vec<&'c str>,
@@ -350,33 +348,33 @@ pub(super) struct CallRemoval<'c> {
 /// Returns the message without these calls; `None` if nothing is left.
 pub(super) fn without_calls(
     text: &str,
-    form: MessageFormat,
+    form: MessageForm,
     cut: &CallRemoval<'_>,
 ) -> Option<String> {
     let object = RawObject::parse(text)?;
     match form {
-        MessageFormat::Plain | MessageFormat::OpenaiChat => {
+        MessageForm::Plain | MessageForm::OpenaiChat => {
             openai_chat::without_calls(object, &cut.ids)
         }
-        MessageFormat::OpenaiResponses => None,
-        MessageFormat::Anthropic => anthropic::without_calls(object, &cut.ids),
-        MessageFormat::Bedrock => bedrock::without_calls(object, &cut.ids),
-        MessageFormat::Gemini => gemini::without_calls(object, &cut.places),
-        MessageFormat::AiSdk => ai_sdk::without_calls(object, &cut.ids),
-        MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
+        MessageForm::OpenaiResponses => None,
+        MessageForm::Anthropic => anthropic::without_calls(object, &cut.ids),
+        MessageForm::Bedrock => bedrock::without_calls(object, &cut.ids),
+        MessageForm::Gemini => gemini::without_calls(object, &cut.places),
+        MessageForm::AiSdk => ai_sdk::without_calls(object, &cut.ids),
+        MessageForm::Langchain | MessageForm::LangchainFlat | MessageForm::LangchainLc => {
             langchain::without_calls(object, &cut.ids)
         }
     }
 }
 
-/// Returns the message with its result as the result of a call of this kind; `None` in formats
+/// Returns the message with its result as the result of a call of this kind; `None` in forms
 /// without kinds of calls.
 pub(super) fn with_result_kind(
     text: &str,
-    form: MessageFormat,
+    form: MessageForm,
     kind: ToolCallKind,
 ) -> Option<String> {
-    (form == MessageFormat::OpenaiResponses)
+    (form == MessageForm::OpenaiResponses)
         .then(|| openai_responses::with_result_kind(RawObject::parse(text)?, kind))?
 }
 
@@ -390,9 +388,9 @@ pub(super) enum ServerToolHalf {
 }
 
 /// Returns the uses and results of server tools in a message, in order.
-pub(super) fn server_tool_halves(form: MessageFormat, text: &str) -> Vec<ServerToolHalf> {
+pub(super) fn server_tool_halves(form: MessageForm, text: &str) -> Vec<ServerToolHalf> {
     match form {
-        MessageFormat::Anthropic => anthropic::server_tool_halves(text),
+        MessageForm::Anthropic => anthropic::server_tool_halves(text),
         _ => Vec::new(),
     }
 }
@@ -401,32 +399,32 @@ pub(super) fn server_tool_halves(form: MessageFormat, text: &str) -> Vec<ServerT
 /// server tools, too many or badly ordered marks of the cache, and repeated ids of items.
 /// `marks`: the marks of the cache outside of the messages.
 pub(super) fn tidy_together(
-    form: MessageFormat,
+    form: MessageForm,
     checked: &mut [CheckedMessage<'_>],
     marks: CacheMarks,
 ) {
     match form {
-        MessageFormat::Anthropic => {
+        MessageForm::Anthropic => {
             anthropic::pair_server_tools(checked);
             cache_marks::limit_cache_marks(checked, marks);
             cache_marks::order_cache_marks(checked, marks);
         }
-        MessageFormat::OpenaiResponses => openai_responses::drop_repeated_ids(checked),
+        MessageForm::OpenaiResponses => openai_responses::drop_repeated_ids(checked),
         _ => {}
     }
 }
 
 /// Returns whether a message refers to an item that the provider stored.
-pub(super) fn refers_to_item(form: MessageFormat, text: &str) -> bool {
-    form == MessageFormat::OpenaiResponses && openai_responses::referred_id(text).is_some()
+pub(super) fn refers_to_item(form: MessageForm, text: &str) -> bool {
+    form == MessageForm::OpenaiResponses && openai_responses::referred_id(text).is_some()
 }
 
 /// Returns an assistant message at the end without trailing white space, which some providers
 /// refuse. `None` if nothing changes.
-pub(super) fn without_trailing_space(form: MessageFormat, text: &str) -> Option<String> {
+pub(super) fn without_trailing_space(form: MessageForm, text: &str) -> Option<String> {
     let block = match form {
-        MessageFormat::Anthropic => anthropic::trimmed,
-        MessageFormat::Bedrock => bedrock::trimmed,
+        MessageForm::Anthropic => anthropic::trimmed,
+        MessageForm::Bedrock => bedrock::trimmed,
         _ => return None,
     };
     block(RawObject::parse(text)?)
@@ -525,7 +523,7 @@ fn has_failed(status: &str) -> Option<bool> {
     }
 }
 
-/// Converts arguments to an object, for formats that need one. `None` if they are an object.
+/// Converts arguments to an object, for forms that need one. `None` if they are an object.
 fn as_object(json: Option<&str>) -> Option<String> {
     let Some(json) = json else { return Some("{}".to_owned()) };
     if RawObject::parse(json).is_some() {
@@ -544,7 +542,7 @@ fn as_object(json: Option<&str>) -> Option<String> {
     Some(format!(r#"{{"arguments":{json}}}"#))
 }
 
-/// Converts arguments to a text, for formats that need one. `None` if they are a text.
+/// Converts arguments to a text, for forms that need one. `None` if they are a text.
 fn as_text(json: Option<&str>) -> Option<String> {
     match json {
         None => Some(quoted("{}")),

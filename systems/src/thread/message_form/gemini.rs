@@ -4,7 +4,7 @@
 use super::blocks::{NormalizedBlocks, put_blocks};
 use super::image_block::data_of;
 use super::{
-    ARGUMENTS, CheckedMessage, MessageFormat, MessageRole, RESULTS, ToolCallPart, ToolResultPart,
+    ARGUMENTS, CheckedMessage, MessageForm, MessageRole, RESULTS, ToolCallPart, ToolResultPart,
     adopt, as_object, id_in, nonempty_text, own_id,
 };
 use crate::thread::fault::FaultKind;
@@ -45,7 +45,7 @@ pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> Checked
     for part in &parts {
         tidy_part(part, &mut checked, &mut tidied);
     }
-    tidied.finish(checked, object, MessageFormat::Gemini, changed)
+    tidied.finish(checked, object, MessageForm::Gemini, changed)
 }
 
 pub(super) fn text_part(said: &str) -> String {
@@ -202,5 +202,5 @@ pub(super) fn without_calls(object: RawObject<'_>, cut: &[bool]) -> Option<Strin
     };
     let parts = object.list("parts")?.into_iter();
     let kept = parts.filter(|json| keep(json)).map(str::to_owned).collect();
-    put_blocks(object, MessageFormat::Gemini, kept)
+    put_blocks(object, MessageForm::Gemini, kept)
 }

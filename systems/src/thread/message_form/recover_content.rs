@@ -5,7 +5,7 @@ use super::held_content::holds_content;
 use super::image_block::ImageForm;
 use super::{CheckedMessage, is_block, is_typed, typed, typed_text};
 use crate::thread::fault::{FaultKind, Remedy};
-use crate::thread::message_format::MessageProblem;
+use crate::thread::message_form::MessageProblem;
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 
 /// Returns the text to keep of an invalid content block: its text, or its JSON if it has other

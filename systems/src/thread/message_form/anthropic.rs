@@ -9,7 +9,7 @@ use super::held_content::holds_content;
 use super::image_block::ImageForm;
 use super::recover_content::{BlockTypes, move_user_blocks, repair_result_blocks};
 use super::{
-    ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageFormat, MessageProblem, MessageRole,
+    ARGUMENTS, CheckedMessage, ContentField, FAILED, MessageForm, MessageProblem, MessageRole,
     RESULTS, ToolCallPart, ToolResultPart, adopt, adopt_id, as_object, content, has_failed, id_in,
     is_blank, is_typed, nonempty_text, own_id, typed, typed_text,
 };
@@ -86,7 +86,7 @@ fn check_turn<'a>(text: &'a str, mut object: RawObject<'_>, last: bool) -> Check
             for block in blocks {
                 tidy_block(block, &mut checked, &mut tidied);
             }
-            return tidied.finish(checked, object, MessageFormat::Anthropic, changed);
+            return tidied.finish(checked, object, MessageForm::Anthropic, changed);
         }
     }
     if changed {
@@ -304,7 +304,7 @@ fn tidy_block(json: &str, checked: &mut CheckedMessage<'_>, tidied: &mut Normali
             let Some(name) = name else {
                 return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
             };
-            if let Some(accepted) = MessageFormat::Anthropic.replacement_name(&name) {
+            if let Some(accepted) = MessageForm::Anthropic.replacement_name(&name) {
                 block.set("name", quoted(&accepted));
                 checked.note_repaired(FaultKind::RefusedName, Some(&id));
                 tidied.changed = true;
@@ -458,7 +458,7 @@ pub(super) fn trimmed(object: RawObject<'_>) -> Option<String> {
 }
 
 pub(super) fn without_calls(object: RawObject<'_>, ids: &[&str]) -> Option<String> {
-    without_blocks(object, MessageFormat::Anthropic, |block| {
+    without_blocks(object, MessageForm::Anthropic, |block| {
         is_a(&block, "tool_use") && ids.contains(&id_in(&block, "id").as_str())
     })
 }
@@ -504,7 +504,7 @@ fn waiting_answer(checked: &[CheckedMessage<'_>]) -> Option<usize> {
     let is_waiting = turns.all(|one| {
         !one.answers.is_empty()
             && one.answers.iter().all(|answer| open.remove(answer.id.as_str()))
-            && split(&one.text, MessageFormat::Anthropic, &one.answers).others.is_empty()
+            && split(&one.text, MessageForm::Anthropic, &one.answers).others.is_empty()
     });
     is_waiting.then_some(last)
 }
@@ -556,7 +556,7 @@ fn cut_blocks(checked: &mut CheckedMessage<'_>, cuts: &[ServerToolCut]) {
     let is_cut = |at: usize| cuts.iter().any(|(place, ..)| *place == at);
     let blocks = object.list("content").unwrap_or_default().into_iter().enumerate();
     let kept = blocks.filter(|(at, _)| !is_cut(*at)).map(|(_, json)| json.to_owned()).collect();
-    let text = put_blocks(object, MessageFormat::Anthropic, kept);
+    let text = put_blocks(object, MessageForm::Anthropic, kept);
     for answer in &mut checked.answers {
         answer.at -= cuts.iter().filter(|(place, ..)| *place < answer.at).count();
     }
