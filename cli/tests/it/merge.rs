@@ -194,7 +194,7 @@ fn a_branch_is_merged_into_another_than_the_current_one() {
     ●  #9 13:00 merged #6  confidence of H1 none → 0.90, confidence of H2 none → 0.75, 1 piece of evide…
     │ ◆  #8 13:00 (try*, merged) switched from main to try
     ◆ │  #7 13:00 switched from try to main
-    │ ●  #6 13:00 H2 .50 → .75  seen
+    │ ●  #6 13:00 H2 0.50 → 0.75  seen
     │ │  … 1 revision
     │ ◆  #4 13:00 switched from main to try
     │ │  … 1 revision

@@ -11,8 +11,8 @@ fn the_story_of_a_session_is_printed_in_lines() {
     assert_snapshot!(environment.forge(["story"]), @r"
     tensor, 12 s: 13 of 14 items shown
     ── Sun 1 Feb ───────────────────────────────────────────────────────────
-    13:00  +   H1 new .40  the layout is wrong
-           ▲   H1 .40 → .79  strides swap
+    13:00  +   H1 new 0.40  the layout is wrong
+           ▲   H1 0.40 → 0.79  strides swap
            +   B1 new  row major everywhere
            +   B2 new  kernels assume it
            ▸   1 change
