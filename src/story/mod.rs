@@ -49,7 +49,9 @@ pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause, two
 pub use patch_line::{PatchLineKind, changed_line_counts, patch_lines};
 pub use project_root::ProjectRoot;
 pub use row::StoryRow;
-pub use time_ruler::{ActivePeriod, RulerPause, RulerPeriod, RulerShape, TimeRuler, active_periods};
+pub use time_ruler::{
+    ActivePeriod, RulerPause, RulerPeriod, RulerShape, TimeRuler, active_periods,
+};
 
 use crate::error::Result;
 use crate::model::Timestamp;

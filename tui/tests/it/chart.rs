@@ -23,7 +23,10 @@ fn steps_in_the_chart_go_to_the_next_change_and_show_its_cause_and_the_confidenc
     assert_eq!(hand.app.target(), MomentTarget::Sequence(61));
     let screen = hand.screen();
     assert!(screen.contains(" 10:56  H4 0.93 → 0.97  "), "{screen}");
-    assert!(screen.contains("held then:  H1 0.04✗  H2 0.05✗  H3 0.03✗  H4 0.97  H5 0.65"), "{screen}");
+    assert!(
+        screen.contains("held then:  H1 0.04✗  H2 0.05✗  H3 0.03✗  H4 0.97  H5 0.65"),
+        "{screen}"
+    );
     hand.press("l");
     assert_eq!(hand.app.target(), MomentTarget::Sequence(62));
     // The state follows.
