@@ -12,6 +12,25 @@ pub(super) const CODES: usize = 1 << (3 * BITS);
 const TWO: usize = (1 << (2 * BITS)) - 1;
 const THREE: usize = CODES - 1;
 
+/// Runs a block for each word of a table, with what the table lists it under. A `const fn` can have
+/// no `for` loop.
+macro_rules! for_each_word {
+    ($table:expr, |$kind:ident, $word:ident| $block:block) => {
+        let mut row = 0;
+        while row < $table.len() {
+            let ($kind, words) = $table[row];
+            let mut number = 0;
+            while number < words.len() {
+                let $word = words[number];
+                $block
+                number += 1;
+            }
+            row += 1;
+        }
+    };
+}
+pub(super) use for_each_word;
+
 /// A table of the codes of three bytes: whether they may be the beginning of a word, in any case.
 ///
 /// Other bytes may have the same code, so the words must still be compared there. To look up a code

@@ -4,9 +4,9 @@
 //! must not spend its time on building it.
 
 use super::command_hint::{self, CommandPlace};
-use super::hint_starts::{self, HintStarts};
+use super::hint_starts::{self, HintStarts, for_each_word};
 use super::program_secret::{self, ProgramPlace};
-use super::token_rule::{self, RULES};
+use super::token_rule::{self, rules};
 use super::{credential, named_value, unescaped_view};
 use std::ops::Range;
 
@@ -30,9 +30,9 @@ pub(super) enum ScanHint {
 /// The words of all hints, by their beginning.
 pub(super) struct HintTable {
     /// The words in the order of the rules. Words that begin alike are tried in this order.
-    words: [HintWord; WORDS.len],
+    words: [HintWord; COUNTED.count],
     /// The words by the code of their beginning; those with one code form a list.
-    entries: [CodeEntry; entry_count()],
+    entries: [CodeEntry; COUNTED.codes],
     /// For each code, the number of entries up to the first one of its list; 0 if it has none.
     first_of_code: [u16; hint_starts::CODES],
     /// Finds where a word may begin.
@@ -54,39 +54,24 @@ struct CodeEntry {
 
 pub(super) static TABLE: HintTable = HintTable::new();
 
-/// The words of all hints in the order of the rules.
-const WORDS: WordList = WordList::new();
+/// Only the counts, for the sizes of the table.
+const COUNTED: WordList<0> = WordList::new();
 
-/// A list of words that is made when forge is compiled, with room for more words than there are.
-struct WordList {
-    words: [HintWord; MAX_WORDS],
-    len: usize,
+/// The first `N` words of all hints, in the order of the rules.
+struct WordList<const N: usize> {
+    words: [HintWord; N],
+    /// The number of all words.
+    count: usize,
+    /// The number of all codes that the words can have.
+    codes: usize,
 }
 
-const MAX_WORDS: usize = 4096;
-
-/// Adds the words of a table, each with its hint.
-macro_rules! add_table {
-    ($list:ident, $table:expr, $hint:path) => {
-        let mut kind = 0;
-        while kind < $table.len() {
-            let (of_kind, words) = $table[kind];
-            let mut number = 0;
-            while number < words.len() {
-                $list.add(words[number], $hint(of_kind));
-                number += 1;
-            }
-            kind += 1;
-        }
-    };
-}
-
-impl WordList {
+impl<const N: usize> WordList<N> {
     const fn new() -> Self {
-        let mut list = Self { words: [("", ScanHint::Escape); MAX_WORDS], len: 0 };
+        let mut list = Self { words: [("", ScanHint::Escape); N], count: 0, codes: 0 };
         let mut number = 0;
-        while number < RULES.len() {
-            let mut rest = RULES[number].spaced_hints();
+        while number < rules().len() {
+            let mut rest = rules()[number].spaced_hints;
             while !rest.is_empty() {
                 let (word, after) = token_rule::split(rest, b' ');
                 list.add(word, ScanHint::Shape(number));
@@ -94,10 +79,18 @@ impl WordList {
             }
             number += 1;
         }
-        add_table!(list, named_value::INDICATING_WORDS, ScanHint::Name);
-        add_table!(list, credential::HINTS, ScanHint::Surroundings);
-        add_table!(list, program_secret::HINTS, ScanHint::Program);
-        add_table!(list, command_hint::HINTS, ScanHint::Command);
+        for_each_word!(named_value::INDICATING_WORDS, |kind, word| {
+            list.add(word, ScanHint::Name(kind));
+        });
+        for_each_word!(credential::HINTS, |kind, word| {
+            list.add(word, ScanHint::Surroundings(kind));
+        });
+        for_each_word!(program_secret::HINTS, |place, word| {
+            list.add(word, ScanHint::Program(place));
+        });
+        for_each_word!(command_hint::HINTS, |place, word| {
+            list.add(word, ScanHint::Command(place));
+        });
         let mut number = 0;
         while number < unescaped_view::BEGINS.len() {
             list.add(unescaped_view::BEGINS[number], ScanHint::Escape);
@@ -107,38 +100,28 @@ impl WordList {
     }
 
     const fn add(&mut self, word: &'static str, hint: ScanHint) {
-        self.words[self.len] = (word, hint);
-        self.len += 1;
+        if self.count < N {
+            self.words[self.count] = (word, hint);
+        }
+        self.count += 1;
+        let Range { start, end } = hint_starts::codes(word);
+        self.codes += end - start;
     }
-}
-
-/// Returns the number of all codes that the words can have.
-const fn entry_count() -> usize {
-    let list = &WORDS;
-    let (mut number, mut count) = (0, 0);
-    while number < list.len {
-        let Range { start, end } = hint_starts::codes(list.words[number].0);
-        count += end - start;
-        number += 1;
-    }
-    count
 }
 
 impl HintTable {
     const fn new() -> Self {
         let mut table = Self {
-            words: [("", ScanHint::Escape); WORDS.len],
-            entries: [CodeEntry { word: 0, fourth: None, next: 0 }; entry_count()],
+            words: WordList::new().words,
+            entries: [CodeEntry { word: 0, fourth: None, next: 0 }; COUNTED.codes],
             first_of_code: [0; hint_starts::CODES],
             starts: HintStarts::NONE,
         };
-        let list = &WORDS;
-        let (mut number, mut made) = (list.len, 0);
+        let (mut number, mut made) = (table.words.len(), 0);
         // The entry made last is the first one of its list.
         while number > 0 {
             number -= 1;
-            let (word, hint) = list.words[number];
-            table.words[number] = (word, hint);
+            let (word, _) = table.words[number];
             table.starts.add(word);
             let Range { start: mut code, end } = hint_starts::codes(word);
             while code < end {

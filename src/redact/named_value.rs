@@ -2,7 +2,7 @@
 
 use super::TextForm;
 use super::byte_text::is_letter_of_escape;
-use super::hint_starts::HintStarts;
+use super::hint_starts::{HintStarts, for_each_word};
 use super::name_cursor::{MAX_QUOTED_BYTES, NameCursor};
 use super::token_shape::ScanMemory;
 use super::work_counter;
@@ -102,16 +102,9 @@ pub(super) fn kind_of(name: &str) -> Option<&'static str> {
 /// Returns where an indicating word may begin in a name.
 const fn starts() -> HintStarts {
     let mut starts = HintStarts::NONE;
-    let mut kind = 0;
-    while kind < INDICATING_WORDS.len() {
-        let (_, words) = INDICATING_WORDS[kind];
-        let mut number = 0;
-        while number < words.len() {
-            starts.add(bare(words[number]));
-            number += 1;
-        }
-        kind += 1;
-    }
+    for_each_word!(INDICATING_WORDS, |_kind, word| {
+        starts.add(bare(word));
+    });
     starts
 }
 

@@ -19,7 +19,8 @@ pub enum TokenPlacement {
 pub struct TokenRule {
     /// The kind of the secret: the word after `redacted:`.
     pub kind: &'static str,
-    hints: &'static str,
+    /// The texts of [`Self::hints`] with a space between them.
+    pub(super) spaced_hints: &'static str,
     /// The shape (a regular expression over bytes), from the first byte of the token on. If it has
     /// a group, only the group is the secret, otherwise the whole match.
     pub shape: &'static str,
@@ -32,10 +33,11 @@ pub struct TokenRule {
 
 /// The lines of the rules.
 const LINES: &str = include_str!("rules.tsv");
+const COUNT: usize = read_all::<0>().1;
 /// The rules, read when forge is compiled: no process has to read them.
-pub(super) static RULES: [TokenRule; count()] = read_all();
+static RULES: [TokenRule; COUNT] = read_all().0;
 /// The compiled shapes of the rules, by the number of the rule.
-static SHAPES: [OnceLock<TokenShape>; count()] = [const { OnceLock::new() }; count()];
+static SHAPES: [OnceLock<TokenShape>; COUNT] = [const { OnceLock::new() }; COUNT];
 
 /// Splits a text at the first such ASCII character, which is in neither part. Without one, all is
 /// in the first part.
@@ -50,33 +52,26 @@ pub(super) const fn split(text: &'static str, at: u8) -> (&'static str, &'static
     if rest.is_empty() { (first, rest) } else { (first, rest.split_at(1).1) }
 }
 
-const fn count() -> usize {
-    let (mut rest, mut count) = (LINES, 0);
-    while !rest.is_empty() {
-        let (line, after) = split(rest, b'\n');
-        count += TokenRule::read(line, count).is_some() as usize;
-        rest = after;
-    }
-    count
-}
-
-const fn read_all() -> [TokenRule; count()] {
-    let mut rules = [TokenRule::NONE; count()];
+/// Returns the first `N` rules, and the number of all rules.
+const fn read_all<const N: usize>() -> ([TokenRule; N], usize) {
+    let mut rules = [TokenRule::NONE; N];
     let (mut rest, mut count) = (LINES, 0);
     while !rest.is_empty() {
         let (line, after) = split(rest, b'\n');
         if let Some(rule) = TokenRule::read(line, count) {
-            rules[count] = rule;
+            if count < N {
+                rules[count] = rule;
+            }
             count += 1;
         }
         rest = after;
     }
-    rules
+    (rules, count)
 }
 
 /// Returns the known token rules.
 #[must_use]
-pub fn rules() -> &'static [TokenRule] {
+pub const fn rules() -> &'static [TokenRule] {
     &RULES
 }
 
@@ -149,7 +144,7 @@ pub fn unknown_kind(entry: &str) -> Option<&str> {
 impl TokenRule {
     const NONE: Self = Self {
         kind: "",
-        hints: "",
+        spaced_hints: "",
         shape: "",
         place: TokenPlacement::Hint,
         is_random: false,
@@ -166,21 +161,16 @@ impl TokenRule {
             _ => TokenPlacement::Value,
         };
         let (kind, rest) = split(rest, b'\t');
-        let (hints, rest) = split(rest, b'\t');
+        let (spaced_hints, rest) = split(rest, b'\t');
         let (shape, random) = split(rest, b'\t');
         let is_random = matches!(random.as_bytes(), b"random");
-        Some(Self { kind, hints, shape, place, is_random, number })
+        Some(Self { kind, spaced_hints, shape, place, is_random, number })
     }
 
     /// Returns lower-case texts. Every such token contains one of them, or follows one. The shape
     /// is tried only where one of them is.
     pub fn hints(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.hints.split(' ')
-    }
-
-    /// Returns the texts of [`Self::hints`] with a space between them.
-    pub(super) const fn spaced_hints(&self) -> &'static str {
-        self.hints
+        self.spaced_hints.split(' ')
     }
 
     /// Returns the token that begins at an offset of a text.
