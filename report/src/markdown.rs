@@ -4,7 +4,7 @@ use crate::model::{CompactionPart, HypothesisRow, LinePart, LostKnowledge, Repor
 use crate::page_text::PageText;
 use crate::words::counted;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
-use forge_store::story::{StoryKind, two_decimals};
+use forge_store::story::StoryKind;
 use std::fmt::Write;
 
 /// The maximum length of the text of a line, in characters.
@@ -147,7 +147,7 @@ impl Writer<'_, '_> {
         let hypotheses =
             self.model.hypotheses.iter().filter(|hypothesis| hypothesis.status == Some(status));
         let line = |hypothesis: &HypothesisRow| {
-            let sure = hypothesis.confidence.map(|sure| format!(" ({})", two_decimals(sure)));
+            let sure = hypothesis.confidence.map(|sure| format!(" ({sure:.2})"));
             let reason = hypothesis.reason.as_ref();
             let reason = reason.map(|reason| format!(" – {}", escaped(reason, LINE_CHARS)));
             format!(
@@ -200,7 +200,7 @@ impl Writer<'_, '_> {
         writeln!(self.out, "| Hypothesis | Confidence over time | Now |\n|---|---|---|")?;
         for (hypothesis, points) in all {
             let bars: String = points.iter().map(|(_, sure)| bar(*sure)).collect();
-            let path: Vec<String> = points.iter().map(|(_, sure)| two_decimals(*sure)).collect();
+            let path: Vec<String> = points.iter().map(|(_, sure)| format!("{sure:.2}")).collect();
             let (word, _) = crate::words::status_words(hypothesis.status);
             let id = escaped(&hypothesis.id, 40).replace('|', "\\|");
             writeln!(self.out, "| {id} | `{bars}` {} | {word} |", path.join(" → "))?;

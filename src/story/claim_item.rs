@@ -2,7 +2,6 @@
 
 use super::gist::{ITEM_CHARS, one_line};
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
-use super::line::two_decimals;
 use crate::model::claim::{GapStatus, HypothesisStatus, VocabularyWord};
 use crate::model::rule::PRIOR;
 use crate::model::{ClaimEntry, EntryChange, Key, Kind};
@@ -106,13 +105,15 @@ impl<'a> ClaimItemBuilder<'a> {
         }
         let strength = change.new.as_ref().and_then(|new| number(new, "strength"));
         let strength = strength.map(|strength| match strength < 0.0 {
-            true => ("against", two_decimals(-strength)),
-            false => ("for", two_decimals(strength)),
+            true => ("against", -strength),
+            false => ("for", strength),
         });
         let text = match (field(&change.new, "hypothesis"), strength) {
-            (Some(hypothesis), Some((way, number))) => format!("{id} {way} {hypothesis} {number}"),
+            (Some(hypothesis), Some((way, number))) => {
+                format!("{id} {way} {hypothesis} {number:.2}")
+            }
             (Some(hypothesis), None) => format!("{id} about {hypothesis}"),
-            (None, Some((way, number))) => format!("{id} {way} {number}"),
+            (None, Some((way, number))) => format!("{id} {way} {number:.2}"),
             (None, None) => id.clone(),
         };
         self.loud(kind, text, StoryMark::New, description)
@@ -208,7 +209,7 @@ impl<'a> ClaimItemBuilder<'a> {
             return self.loud(kind, format!("{id} removed"), StoryMark::Plain, old);
         }
         let sure = change.new.as_ref().and_then(|new| number(new, "confidence"));
-        let sure = sure.map(|sure| format!(" {}", two_decimals(sure)));
+        let sure = sure.map(|sure| format!(" {sure:.2}"));
         let status = field(&change.new, "status").filter(|status| status != "active");
         let status = status.map(|status| format!(" {}", status.replace('_', " ")));
         let text = format!("{id} new{}{}", status.unwrap_or_default(), sure.unwrap_or_default());
@@ -277,13 +278,14 @@ fn changed(old: &ClaimEntry, new: &ClaimEntry, name: &str) -> Option<String> {
 fn moved(kind: Kind, old: &ClaimEntry, new: &ClaimEntry) -> Option<(String, StoryMark)> {
     let now = number(new, "confidence")?;
     let unstated = (kind == Kind::Hypothesis).then_some(PRIOR);
+    let shown = |confidence: f64| format!("{confidence:.2}");
     match number(old, "confidence").or(unstated) {
-        Some(before) if two_decimals(before) == two_decimals(now) => None,
+        Some(before) if shown(before) == shown(now) => None,
         Some(before) => {
             let mark = if now > before { StoryMark::Up } else { StoryMark::Down };
-            Some((format!("{} → {}", two_decimals(before), two_decimals(now)), mark))
+            Some((format!("{before:.2} → {now:.2}"), mark))
         }
-        None => Some((two_decimals(now), StoryMark::Plain)),
+        None => Some((shown(now), StoryMark::Plain)),
     }
 }
 

@@ -1,7 +1,6 @@
 //! A session in at most five lines, for a reader who has not seen it.
 
 use super::item::StoryKind;
-use super::line::two_decimals;
 use super::{Story, closing_question};
 use crate::error::Result;
 use crate::model::claim::{Hypothesis, HypothesisStatus};
@@ -50,7 +49,7 @@ impl Story {
         let mut parts = Vec::new();
         for (id, confirmed) in with_status(hypotheses, HypothesisStatus::Confirmed) {
             let confidence = confirmed.confidence;
-            let confidence = confidence.map(|it| format!(" {}", two_decimals(it.value())));
+            let confidence = confidence.map(|it| format!(" {:.2}", it.value()));
             let confidence = confidence.unwrap_or_default();
             parts.push(format!("{id} confirmed{confidence}: {}", description(confirmed)));
         }

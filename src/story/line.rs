@@ -9,12 +9,6 @@ use std::collections::BTreeMap;
 /// A pause between two lines is shown if it is longer than this, in microseconds.
 const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
 
-/// Formats a number with two decimal places: `0.55`.
-#[must_use]
-pub fn two_decimals(number: f64) -> String {
-    format!("{number:.2}")
-}
-
 /// The meaning of a part of a line. A program chooses a colour for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoryTone {
@@ -152,11 +146,6 @@ impl BranchWalk {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_number_has_two_decimals_and_a_leading_zero() {
-        assert_eq!([0.5, 1.0, -0.25].map(two_decimals), ["0.50", "1.00", "-0.25"]);
-    }
 
     #[test]
     fn a_branch_is_named_where_it_begins_and_where_it_ends() {

@@ -45,7 +45,7 @@ pub use findings::{DeliveredCommit, StoryFindings, UncommittedFile};
 pub use gist::closing_question;
 pub use hypothesis_path::{HypothesisPath, HypothesisStep, StepEvidence};
 pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
-pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause, two_decimals};
+pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause};
 pub use patch_line::{PatchLineKind, changed_line_counts, patch_lines};
 pub use project_root::ProjectRoot;
 pub use row::StoryRow;

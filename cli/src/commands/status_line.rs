@@ -8,7 +8,7 @@ use crate::verb::{RawReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::text::{NewlineMode, sanitise};
 use forge_store::store::BriefLine;
-use forge_store::story::{Story, two_decimals};
+use forge_store::story::Story;
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 
@@ -135,7 +135,7 @@ struct SessionGist {
 fn best_hypothesis(active: &[BriefLine], confirmed: &[BriefLine]) -> Option<String> {
     Some(match (active.first(), confirmed.last()) {
         (Some(BriefLine { id, confidence: Some(share), .. }), _) => {
-            format!("{id} {}", two_decimals(*share))
+            format!("{id} {share:.2}")
         }
         (Some(line), _) => line.id.clone(),
         (None, confirmed) => format!("{} confirmed", confirmed?.id),

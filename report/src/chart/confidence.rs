@@ -5,7 +5,6 @@ use crate::model::{HypothesisMove, HypothesisRow};
 use crate::words::{hypothesis_link, status_sign};
 use forge_store::model::Timestamp;
 use forge_store::model::claim::{HypothesisStatus, VocabularyWord};
-use forge_store::story::two_decimals;
 use maud::{Markup, html};
 
 const HEIGHT: u32 = 300;
@@ -74,7 +73,7 @@ pub(crate) fn confidence_chart(frame: &ChartFrame<'_>) -> Option<Markup> {
             svg class="gutter" width="100%" height=(HEIGHT) aria-hidden="true" {
                 @for (line, y) in ends(frame, &lines) {
                     text class={ "end " (hue(line.number)) } x="0" y=(format!("{y:.0}")) {
-                        (line.hypothesis.id.short(8)) " " (two_decimals(line.held_confidence(frame))) " " (status_sign(line.held(frame).and_then(|hypothesis| hypothesis.status)))
+                        (line.hypothesis.id.short(8)) (format!(" {:.2} ", line.held_confidence(frame))) (status_sign(line.held(frame).and_then(|hypothesis| hypothesis.status)))
                     }
                 }
             }
@@ -171,10 +170,10 @@ fn draw(frame: &ChartFrame<'_>, line: &HypothesisLine<'_>) -> Markup {
 
 /// Returns a change in words, with its cause.
 fn move_words(hypothesis: &HypothesisRow, step: &HypothesisMove, confidence: f64) -> String {
-    let (id, now) = (hypothesis.id.as_str(), two_decimals(confidence));
+    let id = hypothesis.id.as_str();
     let mut words = match step.before {
-        Some(before) => format!("{id} {} → {now}", two_decimals(before)),
-        None => format!("{id} stated at {now}"),
+        Some(before) => format!("{id} {before:.2} → {confidence:.2}"),
+        None => format!("{id} stated at {confidence:.2}"),
     };
     for found in &step.evidence {
         let strength = found.strength.map(|it| format!(" {it:+.2}")).unwrap_or_default();

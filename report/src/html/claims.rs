@@ -8,7 +8,6 @@ use crate::chart::{bar_place, hue};
 use crate::message_html::message_html;
 use crate::model::{CompactionPart, EvidenceRow, GapRow, HypothesisMove, HypothesisRow};
 use forge_store::model::claim::HypothesisStatus;
-use forge_store::story::two_decimals;
 use maud::{Markup, html};
 
 /// The longest summary of a compaction, in characters.
@@ -75,7 +74,7 @@ impl Page<'_> {
                 tr {
                     td { span class="claimid" { (belief.id) } }
                     td class="num bars" {
-                        @if let Some(sure) = belief.confidence { (bar(sure, "plain")) " " (two_decimals(sure)) }
+                        @if let Some(sure) = belief.confidence { (bar(sure, "plain")) " " (format!("{sure:.2}")) }
                     }
                     td {
                         (belief.text.inline())
@@ -138,10 +137,10 @@ impl Page<'_> {
                     (hypothesis_name(number, hypothesis)) " "
                     b class=(class) { (status_sign(hypothesis.status)) " " (word) }
                     @if let Some(at) = hypothesis.settled_at { " " (zone.day_and_clock(at)) }
-                    @if let Some(sure) = hypothesis.confidence { " · confidence " b { (two_decimals(sure)) } }
+                    @if let Some(sure) = hypothesis.confidence { " · confidence " b { (format!("{sure:.2}")) } }
                     " · stated " (zone.day_and_clock(hypothesis.stated_at))
                     @if hypothesis.status == Some(HypothesisStatus::Rejected) && best > hypothesis.confidence.unwrap_or(1.0) + 0.05 {
-                        " · at most " (two_decimals(best))
+                        " · at most " (format!("{best:.2}"))
                     }
                 }
                 p class="statement" { (hypothesis.text.inline()) }
@@ -288,8 +287,8 @@ fn cause(step: &HypothesisMove) -> Markup {
 fn strength_words(found: &EvidenceRow) -> Markup {
     html! {
         @match found.strength {
-            Some(strength) if strength < 0.0 => { b class="bad" { "against " (two_decimals(-strength)) } }
-            Some(strength) => { b class="good" { "for " (two_decimals(strength)) } }
+            Some(strength) if strength < 0.0 => { b class="bad" { (format!("against {:.2}", -strength)) } }
+            Some(strength) => { b class="good" { (format!("for {strength:.2}")) } }
             None => { b class="soft" { "about" } }
         }
     }

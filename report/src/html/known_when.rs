@@ -3,7 +3,6 @@
 
 use super::{Page, hypothesis_link, status_sign, status_words};
 use crate::model::KnownMoment;
-use forge_store::story::two_decimals;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
@@ -84,7 +83,7 @@ impl Page<'_> {
             let gone = status.is_none();
             json!([
                 number,
-                confidence.map(two_decimals),
+                confidence.map(|it| format!("{it:.2}")),
                 if gone { "" } else { word },
                 class,
                 status_sign(*status)

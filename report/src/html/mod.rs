@@ -15,7 +15,6 @@ pub(crate) use crate::words::{
     status_sign, status_words,
 };
 use forge_store::model::claim::HypothesisStatus;
-use forge_store::story::two_decimals;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 /// The amount of raw material on a page.
@@ -381,9 +380,9 @@ pub(crate) fn moved(before: Option<f64>, now: Option<f64>) -> Markup {
     html! {
         @match (before, now) {
             (Some(before), Some(now)) => {
-                span class="num" { (two_decimals(before)) " → " b class=(if now >= before { "good" } else { "bad" }) { (two_decimals(now)) } }
+                span class="num" { (format!("{before:.2}")) " → " b class=(if now >= before { "good" } else { "bad" }) { (format!("{now:.2}")) } }
             }
-            (None, Some(now)) => { span class="num" { (two_decimals(now)) } }
+            (None, Some(now)) => { span class="num" { (format!("{now:.2}")) } }
             _ => {}
         }
     }

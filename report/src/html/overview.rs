@@ -5,7 +5,6 @@ use crate::message_html::message_html;
 use crate::model::{GapRow, HypothesisRow};
 use forge_store::model::claim::HypothesisStatus;
 use forge_store::model::time_grammar::describe_distance;
-use forge_store::story::two_decimals;
 use maud::{Markup, html};
 
 /// The maximum number of files that are named as uncommitted.
@@ -77,7 +76,7 @@ impl Page<'_> {
                 @for (place, (number, hypothesis)) in confirmed.iter().take(HYPOTHESES_NAMED).enumerate() {
                     p class=(if place == 0 { "verdict" } else { "verdict second" }) {
                         span class="who good" { "Confirmed" } " "
-                        a class={ "hypothesis-id " (crate::chart::hue(*number)) } href=(hypothesis_link(*number)) { (hypothesis.id) @if let Some(sure) = hypothesis.confidence { " " (two_decimals(sure)) } }
+                        a class={ "hypothesis-id " (crate::chart::hue(*number)) } href=(hypothesis_link(*number)) { (hypothesis.id) @if let Some(sure) = hypothesis.confidence { (format!(" {sure:.2}")) } }
                         " " b { (hypothesis.text.inline()) }
                     }
                     @if let Some(reason) = &hypothesis.reason { p class="because" { "Why: " (reason.inline()) } }

@@ -14,7 +14,7 @@ use crate::page_clock::PageZone;
 use crate::page_text::PageText;
 use forge_store::model::Timestamp;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
-use forge_store::story::{StoryKind, StoryMark, TimeRuler, two_decimals};
+use forge_store::story::{StoryKind, StoryMark, TimeRuler};
 
 /// The content of a page about a session.
 #[derive(Clone, Debug)]
@@ -171,7 +171,7 @@ impl HypothesisRow {
     pub(crate) fn confidences(&self) -> Vec<(&HypothesisMove, f64)> {
         let steps = self.steps.iter().filter_map(|step| Some((step, step.confidence?)));
         let mut points: Vec<(&HypothesisMove, f64)> = steps.collect();
-        points.dedup_by(|next, last| two_decimals(next.1) == two_decimals(last.1));
+        points.dedup_by(|next, last| format!("{:.2}", next.1) == format!("{:.2}", last.1));
         points
     }
 

@@ -61,11 +61,8 @@ pub(super) fn copy_markdown(app: &mut App) -> Vec<AppEffect> {
 fn hypotheses(app: &App) -> String {
     let mut text = "| Id | Confidence | Status | Hypothesis |\n|---|---|---|---|\n".to_owned();
     for series in app.chart.drawn() {
-        let steps: Vec<String> = series
-            .points
-            .iter()
-            .map(|point| forge_store::story::two_decimals(point.value))
-            .collect();
+        let steps: Vec<String> =
+            series.points.iter().map(|point| format!("{:.2}", point.value)).collect();
         let (id, status) = (&series.id, series.status.replace('_', " "));
         let said = series.title.replace('|', "\\|").replace('\n', " ");
         text.push_str(&format!("| {id} | {} | {status} | {said} |\n", steps.join(" → ")));

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::effect::MomentTarget;
 use crate::theme::{TextTone, Theme};
 use forge_store::model::Timestamp;
-use forge_store::story::{TimeRuler, two_decimals};
+use forge_store::story::TimeRuler;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
@@ -311,7 +311,7 @@ fn ends_of_lines(app: &App, area: Rect, buffer: &mut Buffer) {
         next = row + 1;
         let (sign, tone) = seal(&point.status, app.theme);
         let line = below(area, row.into());
-        let text = format!(" {} {}", series.id, two_decimals(point.value));
+        let text = format!(" {} {:.2}", series.id, point.value);
         let rest = put(buffer, line, &text, app.theme.style(TextTone::of_hypothesis(&series.id)));
         put(buffer, rest, sign, app.theme.style(tone));
     }
@@ -340,7 +340,7 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
                 let reason = row.story.as_ref().map_or("", |story| story.reason.as_str());
                 (row.title.clone(), reason)
             }
-            None => (format!("{id} {}", two_decimals(point.value)), ""),
+            None => (format!("{id} {:.2}", point.value), ""),
         };
         let rest = put(buffer, rest, &title, theme.style(TextTone::of_hypothesis(id)));
         let rest = put(buffer, rest, "  ", theme.style(TextTone::Plain));
@@ -351,7 +351,7 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
     for series in app.chart.series.iter().flatten() {
         let Some(point) = series.at(time) else { continue };
         let (sign, tone) = seal(&point.status, theme);
-        let text = format!("  {} {}", series.id, two_decimals(point.value));
+        let text = format!("  {} {:.2}", series.id, point.value);
         rest = put(buffer, rest, &text, theme.style(TextTone::of_hypothesis(&series.id)));
         rest = put(buffer, rest, sign, theme.style(tone));
     }

@@ -13,7 +13,6 @@ use forge_store::model::{ClaimEntry, Key, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{
     ClaimGraph, GraphDirection, HistoryEntry, ResolvedMoment, Session, StateAt,
 };
-use forge_store::story::two_decimals;
 use std::collections::BTreeSet;
 
 /// The maximum number of changes of a claim that are shown: the newest.
@@ -124,7 +123,7 @@ fn bar(value: f64) -> String {
 fn evidence_line(one: &EvidenceFor, is_for: bool) -> SheetLine {
     let source = if one.source.is_empty() { String::new() } else { format!("  [{}]", one.source) };
     let tone = if is_for { TextTone::Good } else { TextTone::Bad };
-    line(tone, 2, format!("{} {} ", bar(one.strength), two_decimals(one.strength.abs())))
+    line(tone, 2, format!("{} {:.2} ", bar(one.strength), one.strength.abs()))
         .and(TextTone::Id, format!("{} ", one.id))
         .and(TextTone::Plain, one.text.clone())
         .and(TextTone::Dim, source)
@@ -149,9 +148,8 @@ fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLin
     let (sign, tone) = status_sign(&status);
     let id_tone = TextTone::of_key(key);
     let confidence = value.field("confidence").and_then(Value::as_f64);
-    let confidence = confidence
-        .map(|number| format!("  {} {}", bar(number), two_decimals(number)))
-        .unwrap_or_default();
+    let confidence =
+        confidence.map(|number| format!("  {} {number:.2}", bar(number))).unwrap_or_default();
     let mut lines = vec![
         line(id_tone, 0, format!("{} ", key.id))
             .and(tone, format!("{sign}{}", status.replace('_', " ")))
@@ -201,13 +199,9 @@ fn path(history: &[HistoryEntry], evidence: &[EvidenceFor], zone: DisplayZone) -
             status(&step.change.new).filter(|new| Some(new) != status(&step.change.old).as_ref());
         let Some(new) = new.filter(|new| old != Some(*new) || settled.is_some()) else { continue };
         let (tone, moved) = match old {
-            Some(old) if new > old => {
-                (TextTone::Good, format!("{} → {}", two_decimals(old), two_decimals(new)))
-            }
-            Some(old) if new < old => {
-                (TextTone::Bad, format!("{} → {}", two_decimals(old), two_decimals(new)))
-            }
-            _ => (TextTone::Plain, format!("       {}", two_decimals(new))),
+            Some(old) if new > old => (TextTone::Good, format!("{old:.2} → {new:.2}")),
+            Some(old) if new < old => (TextTone::Bad, format!("{old:.2} → {new:.2}")),
+            _ => (TextTone::Plain, format!("       {new:.2}")),
         };
         let time = step.revision.time;
         let mut shown = line(TextTone::Dim, 2, format!("{} ", zone.clock(time)))

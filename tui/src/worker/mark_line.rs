@@ -6,7 +6,6 @@ use forge_store::error::Result;
 use forge_store::model::claim::{Hypothesis, HypothesisStatus, VocabularyWord};
 use forge_store::model::{Key, Kind};
 use forge_store::store::{ResolvedMoment, Session};
-use forge_store::story::two_decimals;
 use std::collections::BTreeMap;
 
 /// Maximum number of hypotheses that are named. Further ones are counted.
@@ -61,7 +60,7 @@ fn hypothesis(
         Ok(entry.and_then(|entry| Hypothesis::from_value(&entry.value).ok()))
     };
     let (old, new) = (read(from)?, read(to)?.unwrap_or_default());
-    let confidence = |held: &Hypothesis| held.confidence.map(|it| two_decimals(it.value()));
+    let confidence = |held: &Hypothesis| held.confidence.map(|it| format!("{:.2}", it.value()));
     let mut text = key.id.clone();
     match (old.as_ref().and_then(confidence), confidence(&new)) {
         (Some(old), Some(new)) if old != new => text.push_str(&format!(" {old} → {new}")),

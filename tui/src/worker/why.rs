@@ -13,7 +13,6 @@ use forge_store::error::{Error, Result};
 use forge_store::model::{Key, Kind, Value};
 use forge_store::shell::quoted;
 use forge_store::store::{ClaimGraph, GraphDirection, ResolvedMoment, Session};
-use forge_store::story::two_decimals;
 use std::collections::BTreeSet;
 
 /// The maximum number of steps between the claim and another claim that is shown.
@@ -51,14 +50,14 @@ fn claim_line(key: &Key, value: &Value, depth: u16) -> SheetLine {
             true => (TextTone::Bad, "against"),
             false => (TextTone::Good, "for"),
         };
-        shown = shown.and(tone, format!("{word} {} ", two_decimals(strength.abs())));
+        shown = shown.and(tone, format!("{word} {:.2} ", strength.abs()));
     }
     let (sign, tone) = claim::status_sign(text("status"));
     if !sign.is_empty() {
         shown = shown.and(tone, sign);
     }
     if let Some(sure) = value.field("confidence").and_then(Value::as_f64) {
-        shown = shown.and(TextTone::Dim, format!("{} ", two_decimals(sure)));
+        shown = shown.and(TextTone::Dim, format!("{sure:.2} "));
     }
     shown = shown.and(TextTone::Plain, entity_title(key.kind, value));
     if value.field("in_doubt").and_then(Value::as_bool) == Some(true) {
@@ -125,7 +124,7 @@ fn evidence(
     zone: DisplayZone,
 ) -> Result<SheetSection> {
     let way = if one.strength < 0.0 { "against" } else { "for" };
-    let title = format!("{} {way} it {}", one.id, two_decimals(one.strength.abs()));
+    let title = format!("{} {way} it {:.2}", one.id, one.strength.abs());
     let mut lines = vec![line(TextTone::Plain, 2, one.text.clone())];
     let name = one.source.strip_prefix("command:").unwrap_or(&one.source);
     if name.is_empty() {
