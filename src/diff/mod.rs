@@ -1,5 +1,5 @@
-//! Differences between two states: computes, applies, inverts, describes and merges them.
-//! All functions are pure.
+//! Differences between two states: computes, applies, inverts, describes and merges them. Compares
+//! texts line by line. All functions are pure.
 //!
 //! Laws (tested): `apply(a, compare(a, b))` is `b`; `apply(b, invert(compare(a, b)))` is `a`;
 //! `compare(a, a)` is empty.
@@ -7,6 +7,7 @@
 mod apply;
 mod compare;
 mod describe;
+mod lines;
 mod merge;
 mod summary;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 pub use apply::{apply, invert};
 pub use compare::{KeyDifference, compare, differences};
 pub use describe::{ChangeKind, TypedChange, describe, describe_facts};
+pub use lines::{LineChange, compare_lines};
 pub use merge::{
     AncestorState, ClaimConflict, ConflictResolution, MergeOutcome, MergeSide, dangling, merge_by,
 };

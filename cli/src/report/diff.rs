@@ -4,11 +4,10 @@ use super::entity::{self, value_text};
 use super::moment::{MomentJson, seconds};
 use crate::output::{Report, Screen, Tone};
 use crate::text::with_previews;
-use forge_store::diff::{ChangeKind, TypedChange, summary};
+use forge_store::diff::{ChangeKind, LineChange, TypedChange, compare_lines, summary};
 use forge_store::model::{Kind, Value};
 use forge_store::store::entity_title;
 use serde::Serialize;
-use similar::{ChangeTag, TextDiff};
 
 /// The maximum number of changes of one kind of fact that are printed.
 const FACTS_SHOWN: usize = 8;
@@ -138,14 +137,13 @@ pub fn print_change(change: &TypedChange, screen: &mut Screen) {
                 return;
             }
             screen.short_line(&[(Tone::Id, &id), (Tone::Dim, &format!("{name}:"))]);
-            let diff = TextDiff::from_lines(&old, &new);
-            for line in diff.iter_all_changes() {
-                let (sign, tone) = match line.tag() {
-                    ChangeTag::Delete => ("-", Tone::Removed),
-                    ChangeTag::Insert => ("+", Tone::Added),
-                    ChangeTag::Equal => (" ", Tone::Dim),
+            for (change, line) in compare_lines(&old, &new) {
+                let (sign, tone) = match change {
+                    LineChange::Removed => ("-", Tone::Removed),
+                    LineChange::Added => ("+", Tone::Added),
+                    LineChange::Kept => (" ", Tone::Dim),
                 };
-                let text = line.value().trim_end_matches('\n');
+                let text = line.trim_end_matches('\n');
                 screen.short_line(&[(tone, &format!("      {sign} {text}"))]);
             }
         }

@@ -7,12 +7,11 @@ use crate::app::DisplayZone;
 use crate::effect::MomentTarget;
 use crate::sheet::{line, section};
 use crate::theme::TextTone;
-use forge_store::diff::{ChangeKind, TypedChange};
+use forge_store::diff::{ChangeKind, LineChange, TypedChange, compare_lines};
 use forge_store::error::Result;
 use forge_store::model::{Kind, Timestamp, Value};
 use forge_store::shell::quoted;
 use forge_store::store::{ResolvedMoment, Session};
-use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeMap;
 
 /// A group with more lines than this is folded at first.
@@ -136,19 +135,20 @@ fn field(change: &TypedChange, lines: &mut Vec<SheetLine>) {
 
 /// Adds the lines in which two texts differ, with one line of context.
 fn text_difference(old: &str, new: &str, lines: &mut Vec<SheetLine>) {
-    let difference = TextDiff::from_lines(old, new);
-    for group in difference.grouped_ops(1) {
-        for op in group {
-            for change in difference.iter_changes(&op) {
-                let (mark, tone) = match change.tag() {
-                    ChangeTag::Delete => ('-', TextTone::Removed),
-                    ChangeTag::Insert => ('+', TextTone::Added),
-                    ChangeTag::Equal => (' ', TextTone::Dim),
-                };
-                let text = change.value().trim_end_matches(['\n', '\r']);
-                lines.push(line(tone, 8, format!("{mark} {text}")));
+    let compared = compare_lines(old, new);
+    let differs =
+        |index: usize| compared.get(index).is_some_and(|(change, _)| *change != LineChange::Kept);
+    for (index, &(change, text)) in compared.iter().enumerate() {
+        let (mark, tone) = match change {
+            LineChange::Removed => ('-', TextTone::Removed),
+            LineChange::Added => ('+', TextTone::Added),
+            LineChange::Kept if differs(index + 1) || index > 0 && differs(index - 1) => {
+                (' ', TextTone::Dim)
             }
-        }
+            LineChange::Kept => continue,
+        };
+        let text = text.trim_end_matches(['\n', '\r']);
+        lines.push(line(tone, 8, format!("{mark} {text}")));
     }
 }
 
