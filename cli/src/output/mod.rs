@@ -56,6 +56,32 @@ pub trait Report: Serialize {
     fn human(&self, _: &mut Screen) {}
 }
 
+/// A [`Report`] of any type, as [`OutputSink::emit`] prints it.
+pub trait PrintableReport {
+    fn schema(&self) -> Option<&'static str>;
+    fn form(&self) -> ReportForm<'_>;
+    fn to_json(&self) -> serde_json::Result<Vec<u8>>;
+    fn human(&self, screen: &mut Screen);
+}
+
+impl<R: Report> PrintableReport for R {
+    fn schema(&self) -> Option<&'static str> {
+        Report::schema(self)
+    }
+
+    fn form(&self) -> ReportForm<'_> {
+        Report::form(self)
+    }
+
+    fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(self)
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        Report::human(self, screen);
+    }
+}
+
 /// How a report is printed.
 #[derive(Clone, Copy, Debug)]
 pub enum ReportForm<'a> {
@@ -147,14 +173,13 @@ impl OutputSink {
     }
 
     /// Prints the report of a verb.
-    pub fn emit<R: Report>(&mut self, verb: &str, report: &R) -> Result<(), CommandError> {
+    pub fn emit(&mut self, verb: &str, report: &dyn PrintableReport) -> Result<(), CommandError> {
         match report.form() {
             ReportForm::Printed => return Ok(()),
             ReportForm::Bytes(bytes) => return self.raw(bytes),
             _ if self.look.json => {
                 let session_of_agent = self.session_of.get_mut().take();
-                let noted = SessionNotedReport { session_of_agent, report };
-                let mut text = document(&schema_of(verb, report), &noted)?;
+                let mut text = report_document(verb, session_of_agent, report)?;
                 text.push(b'\n');
                 return self.raw(&text);
             }
@@ -298,39 +323,61 @@ impl OutputSink {
     }
 }
 
-/// A report, with the agent whose session was chosen because none was given.
+/// Returns the JSON document of a verb's report, for a caller in this process.
+pub fn report_value(
+    verb: &str,
+    report: &dyn PrintableReport,
+) -> Result<serde_json::Value, CommandError> {
+    serde_json::from_slice(&report_document(verb, None, report)?).map_err(not_json)
+}
+
+/// Returns the JSON document of a verb's report. Without a schema of its own, it has that of the
+/// verb: `forge.checkpoint.list/1`.
+fn report_document(
+    verb: &str,
+    session_of_agent: Option<String>,
+    report: &dyn PrintableReport,
+) -> Result<Vec<u8>, CommandError> {
+    let of_verb = || format!("forge.{}/1", verb.replace(' ', "."));
+    let schema = report.schema().map_or_else(of_verb, str::to_owned);
+    with_head(&DocumentHead { schema: &schema, session_of_agent }, report.to_json())
+}
+
+/// Returns one JSON document: the schema, then these fields.
+fn document(schema: &str, fields: &impl Serialize) -> Result<Vec<u8>, CommandError> {
+    with_head(&DocumentHead { schema, session_of_agent: None }, serde_json::to_vec(fields))
+}
+
+/// The first fields of a JSON document.
 #[derive(Serialize)]
-struct SessionNotedReport<'a, R> {
+struct DocumentHead<'a> {
+    schema: &'a str,
+    /// The agent whose session was chosen because none was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     session_of_agent: Option<String>,
-    #[serde(flatten)]
-    report: &'a R,
 }
 
-/// Returns the schema of a verb's report: `forge.checkpoint.list/1`.
-fn schema_of<R: Report>(verb: &str, report: &R) -> String {
-    match report.schema() {
-        Some(schema) => schema.to_owned(),
-        None => format!("forge.{}/1", verb.replace(' ', ".")),
+/// Returns a JSON object with the fields of the head, and then those of `object`, which is JSON. A
+/// serialiser for both would be compiled for each report once more.
+fn with_head(
+    head: &DocumentHead<'_>,
+    object: serde_json::Result<Vec<u8>>,
+) -> Result<Vec<u8>, CommandError> {
+    let object = object.map_err(not_json)?;
+    let Some(fields) = object.strip_prefix(b"{") else {
+        return Err(CommandError::internal("a result is no JSON object"));
+    };
+    let mut document = serde_json::to_vec(head).map_err(not_json)?;
+    document.pop();
+    if fields != b"}" {
+        document.push(b',');
     }
+    document.extend(fields);
+    Ok(document)
 }
 
-/// Returns the JSON document of a verb's report, for a caller in this process.
-pub fn report_value<R: Report>(verb: &str, report: &R) -> Result<serde_json::Value, CommandError> {
-    serde_json::from_slice(&document(&schema_of(verb, report), report)?)
-        .map_err(|error| CommandError::internal("a result is not JSON").caused_by(error))
-}
-
-/// Returns one JSON document: the schema, then the fields of the report.
-fn document<R: Serialize>(schema: &str, report: &R) -> Result<Vec<u8>, CommandError> {
-    #[derive(Serialize)]
-    struct JsonDocument<'a, R> {
-        schema: &'a str,
-        #[serde(flatten)]
-        report: &'a R,
-    }
-    serde_json::to_vec(&JsonDocument { schema, report })
-        .map_err(|error| CommandError::internal("a result is not JSON").caused_by(error))
+fn not_json(error: serde_json::Error) -> CommandError {
+    CommandError::internal("a result is not JSON").caused_by(error)
 }
 
 /// Prints clap's message about wrong usage to stderr in sanitised form, if it repeats control
