@@ -24,7 +24,7 @@ test: ready-tests ## run all tests: units, properties, crashes, the command line
 
 install: build ## put the binary in PREFIX/bin
 	@install -d "$(DESTDIR)$(PREFIX)/bin"
-	@# Without debug information, which is four fifths of the file.
+	@# Without symbols, which are a fifth of the file.
 	@install -s -m 755 "$$(scripts/demo --binary)" "$(DESTDIR)$(PREFIX)/bin/forge"
 	@echo "installed $(DESTDIR)$(PREFIX)/bin/forge"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "note: $(PREFIX)/bin is not on your PATH" ;; esac
