@@ -1005,6 +1005,11 @@ fn a_count_beside_the_failures_can_tell_a_failure() {
         ("deno test --coverage | grep passed", "ok | 3 passed | 0 failed (5ms)", "passed"),
         // Jest was stopped before the other suites, or skipped them.
         ("npx jest | tail -1", "Test Suites: 1 passed, 1 of 3 total", "unknown"),
+        (
+            "npx jest || true",
+            "Test Suites: 1 passed, 1 of 3 total\nTests:       2 passed, 2 total",
+            "unknown",
+        ),
         ("npx jest | tail -1", "Test Suites: 2 skipped, 1 passed, 1 of 3 total", "passed"),
         ("pytest -q | tail -1", "1 subtests failed, 2 passed in 0.10s", "failed"),
         ("node --test | grep -E '^# (pass|fail)'", "# pass 3\n# fail 0", "unknown"),
@@ -1643,7 +1648,7 @@ fn a_check_that_may_have_had_nothing_to_run_passes_only_with_a_summary() {
         ("git ls-files | xargs -r sh -c 'go vet \"$@\"' x", 0, "", "unknown"),
         ("git ls-files | xargs npx eslint", 0, "", "passed"),
         ("npm test --if-present", 0, "", "unknown"),
-        ("npm test --if-present", 0, "Tests:       3 passed, 3 total", "passed"),
+        ("npm test --if-present", 0, "Test Suites: 1 passed, 1 total", "passed"),
         ("pnpm -F pkg test", 0, "No projects matched the filters in \"/w\"", "unknown"),
         ("pnpm -F pkg test", 0, "> vitest run", "passed"),
     ] {
