@@ -302,6 +302,22 @@ fn an_export_and_import_gives_the_same_state() {
     assert_eq!(recorded["verifications"][0]["status"], "passed");
 }
 
+/// Regression: an id was taken for the name of a new session.
+#[test]
+fn a_stream_is_imported_into_the_session_with_a_given_id() {
+    let environment = project();
+    environment.forge(["note", "add", "one"]).success();
+    let sessions = environment.finished_raw(["session", "list", "--json"]);
+    let sessions: Value = serde_json::from_str(&sessions).unwrap();
+    let line = r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"command","id":"c","value":{}}}"#;
+    environment.write("project/more.jsonl", &format!("{line}\n"));
+    let args = ["import", "events", "more.jsonl", "--session"];
+    let id = sessions["sessions"][0]["id"].as_str().unwrap();
+    environment.finished(environment.command(args).arg(id)).success();
+    let sessions = environment.forge(["session", "list", "--json"]).json()["sessions"].clone();
+    assert_eq!((sessions.as_array().unwrap().len(), &sessions[0]["facts"]), (1, &1.into()));
+}
+
 /// Regression: the error named the first line, which has no session.
 #[test]
 fn a_file_whose_name_cannot_name_a_session_is_imported() {

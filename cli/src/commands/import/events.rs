@@ -8,7 +8,7 @@ use crate::report::import::EventsImportReport;
 use crate::transcript::open_plain;
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
-use forge_store::store::StreamImportRequest;
+use forge_store::store::{Store, StreamImportRequest};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::os::unix::fs::FileExt;
@@ -79,12 +79,8 @@ impl Verb for EventsImportArgs {
             (EventInput::File(Arc::new(file)), bytes, source, part(self.file.file_stem()))
         };
         let name = workspace::session_name_of(&name, UNNAMED);
-        // An agent's own id of its session names that session, as for other commands.
-        let of_agent = context.session().map(|id| store.agent_session(id)).transpose()?.flatten();
-        let of_agent = of_agent.map(|session| session.summary()).transpose()?;
-        let session = of_agent.as_ref().map(|found| found.info.name.as_str());
-        let session = session.or_else(|| context.session());
-        let stream = StreamImportRequest { source: &source, name, session };
+        let session = context.session().map(|given| session_name(store, given)).transpose()?;
+        let stream = StreamImportRequest { source: &source, name, session: session.as_deref() };
         let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
         let done = store
             .import_events(&opened.write_context, stream, &mut || Ok(input.open()), &|bytes| {
@@ -103,6 +99,18 @@ impl Verb for EventsImportArgs {
         let next = next_command(store, done.sessions.first())?;
         Ok(EventsImportReport { file: shown, unchanged: done.lines == 0, done, next })
     }
+}
+
+/// Returns the name of the session that `given` names: by its whole id or by an agent's own id, as
+/// for other commands, or else by its name. A session with this name need not exist.
+fn session_name(store: &Store, given: &str) -> Result<String, CommandError> {
+    let of_agent = store.agent_session(given)?.map(|session| session.summary()).transpose()?;
+    if let Some(found) = of_agent {
+        return Ok(found.info.name);
+    }
+    let named = store.session(given).and_then(|session| session.summary()).ok();
+    let by_id = named.filter(|found| found.info.id.to_string().eq_ignore_ascii_case(given));
+    Ok(by_id.map_or_else(|| given.to_owned(), |found| found.info.name))
 }
 
 fn standard_input() -> Result<Vec<u8>, CommandError> {
