@@ -419,12 +419,19 @@ impl NativeThread {
     }
 
     /// Appends messages, and returns how many messages the thread then has. With `responses`, they
-    /// are items of the Responses API, and unknown items are saved too.
-    #[pyo3(signature = (messages, responses=false))]
-    fn append(&self, py: Python<'_>, messages: Vec<String>, responses: bool) -> PyResult<u64> {
+    /// are items of the Responses API, and unknown items are saved too. With `replace`, they replace
+    /// all messages of the thread.
+    #[pyo3(signature = (messages, responses=false, replace=false))]
+    fn append(
+        &self,
+        py: Python<'_>,
+        messages: Vec<String>,
+        responses: bool,
+        replace: bool,
+    ) -> PyResult<u64> {
         let form = responses.then_some(MessageForm::OpenaiResponses);
         self.0.write(py, "thread append", |store, key, context| {
-            let options = AppendOptions { form, ..AppendOptions::default() };
+            let options = AppendOptions { form, replace, ..AppendOptions::default() };
             write_or_begin(store, SessionKind::Thread, key, |store| {
                 let thread = Thread::open_or_create(store, context, key)?;
                 Ok(thread.append(context, &messages, &options)?.messages)

@@ -76,6 +76,8 @@ pub struct ThreadAppendReport {
     pub revision: Option<u64>,
     /// The ids of the new messages.
     pub ids: Vec<String>,
+    /// How many messages the new ones replaced.
+    pub replaced: u64,
     /// How many messages there are, including held ones.
     pub messages: u64,
     /// How many of them are held back.
@@ -95,6 +97,7 @@ impl ThreadAppendReport {
             form: done.form,
             revision: done.committed.revision.map(|(number, _)| number),
             ids: done.ids,
+            replaced: done.replaced,
             messages: done.messages,
             held: done.held,
             pending: done.pending.into_iter().map(PendingCallJson::from).collect(),
@@ -111,6 +114,9 @@ impl Report for ThreadAppendReport {
             &format!("Appended {} to the thread ", messages(self.ids.len() as u64)),
         );
         screen.put(Tone::Id, &self.thread);
+        if self.replaced > 0 {
+            screen.put(Tone::Plain, &format!(" in place of {}", self.replaced));
+        }
         let held = if self.held > 0 { format!(", {} held back", self.held) } else { String::new() };
         let all = messages(self.messages);
         screen.plain(&format!(" ({}, {all}{held})", self.form.word()));

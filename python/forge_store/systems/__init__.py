@@ -213,6 +213,17 @@ class Thread:
         """Appends messages, all or none; returns how many there are now."""
         return self._native.append([_message(message) for message in messages])
 
+    def replace(self, *messages: Mapping[str, Any]) -> int:
+        """Replaces all messages in one write, such as by a summary; returns how many there are.
+
+        >>> thread = Thread(forge_store.in_memory(), "chat-1")
+        >>> thread.append({"role": "user", "content": "go"}, {"role": "user", "content": "well?"})
+        2
+        >>> thread.replace({"role": "user", "content": "go; well?"})
+        1
+        """
+        return self._native.append([_message(message) for message in messages], replace=True)
+
     def load(self, *, sanitize: bool = True) -> list[dict[str, Any]]:
         """The messages, repaired so that their provider accepts them; nothing is written."""
         texts = self._native.sanitized() if sanitize else self._native.messages()

@@ -9,6 +9,7 @@ use super::message_form::{
     refers_to_item, server_tool_halves, split,
 };
 use super::raw_json::{RawObject, compact};
+use super::removal::header_of;
 use super::sanitize::KNOWN_FORMS;
 use super::stored_thread::{MessageRecord, PLACE_GAP, Thread, message_key};
 use forge_store::error::{Error, Result};
@@ -45,6 +46,9 @@ pub struct AppendOptions {
     /// The form of the thread, if the writer knows it. Then a text that is not a message of this
     /// form is a fault for the guard. If this is `None`, such a text is an error.
     pub form: Option<MessageForm>,
+    /// Whether the messages replace all that the thread has, such as by a summary of them. The
+    /// history of the thread keeps those. The cost then depends on the length of the thread.
+    pub replace: bool,
 }
 
 /// The result of an append.
@@ -56,6 +60,8 @@ pub struct AppendReport {
     pub form: MessageForm,
     /// The ids of the new messages.
     pub ids: Vec<String>,
+    /// The number of messages that the new ones replaced.
+    pub replaced: u64,
     /// The number of messages now, including held ones.
     pub messages: u64,
     /// The number of held messages.
@@ -126,6 +132,12 @@ impl Thread {
         let moment = self.session.head()?;
         let (read, mut header) = self.header(&moment)?;
         header.admit(&self.name, how.writer.as_deref(), act.now)?;
+        let replaced = if how.replace {
+            header = header_of(header, &[])?;
+            self.messages(&moment)?
+        } else {
+            Vec::new()
+        };
         let was_held = std::mem::take(&mut header.held);
         let batch = AppendBatch::follow(&mut header, texts, how)?;
         let held_from = apply_guard(&mut header, &batch, how.guard, &was_held)?;
@@ -142,6 +154,7 @@ impl Thread {
         let edit = |known: &[Option<Value>]| {
             ensure_header_unchanged(&self.name, known, read.as_ref())?;
             let mut changes = vec![ClaimChange::put(ThreadHeader::key(), new.clone())];
+            changes.extend(replaced.iter().map(|one| ClaimChange::remove(message_key(&one.id))));
             for (id, known) in freed.iter().zip(known.iter().skip(1)) {
                 if let Some(Value::Map(fields)) = known {
                     let mut fields = fields.clone();
@@ -169,6 +182,7 @@ impl Thread {
             committed,
             form: header.form,
             ids: batch.ids,
+            replaced: replaced.len() as u64,
             messages: header.messages,
             held: header.held.len() as u64,
             pending: header.pending,

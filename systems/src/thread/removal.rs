@@ -53,7 +53,7 @@ impl Thread {
 }
 
 /// Returns the header of a thread that has only these messages left.
-fn header_of(old: ThreadHeader, kept: &[StoredMessage]) -> Result<ThreadHeader> {
+pub(super) fn header_of(old: ThreadHeader, kept: &[StoredMessage]) -> Result<ThreadHeader> {
     let mut header = ThreadHeader { form: old.form, certain: old.certain, ..Default::default() };
     let texts: Vec<Cow<'_, str>> = kept.iter().map(|one| Cow::Borrowed(&*one.text)).collect();
     let form = Some(old.form);
@@ -129,6 +129,26 @@ mod tests {
         assert!(thread.messages(&thread.session().head().unwrap()).unwrap().is_empty());
         let message = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"x"}]}"#;
         thread.append(&act(), &[message], &AppendOptions::default()).unwrap();
+    }
+
+    #[test]
+    fn messages_can_be_replaced_by_a_summary_in_one_revision() {
+        let thread = filled(&["{\"role\":\"user\",\"content\":\"go\"}", CALL]);
+        let before = thread.session().head().unwrap();
+        let summary = r#"{"role":"user","content":"so far: nothing"}"#;
+        let how = AppendOptions { replace: true, ..AppendOptions::default() };
+        let done = thread.append(&act(), &[summary], &how).unwrap();
+        assert_eq!((done.replaced, done.messages, done.marked), (2, 1, false));
+        assert_eq!((done.pending.len(), &*done.ids[0]), (0, "m3"));
+        let text = |moment| {
+            let known = thread.messages(moment).unwrap();
+            known.into_iter().map(|message| message.text).collect::<Vec<_>>()
+        };
+        assert_eq!(text(&thread.session().head().unwrap()), [summary]);
+        assert_eq!(text(&before)[1], CALL);
+        // All or nothing: a text that is no message replaces nothing.
+        assert!(thread.append(&act(), &["{}"], &how).is_err());
+        assert_eq!(text(&thread.session().head().unwrap()), [summary]);
     }
 
     #[test]

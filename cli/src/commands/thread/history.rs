@@ -53,6 +53,10 @@ pub struct ThreadAppendArgs {
     #[arg(value_name = "FILE", required_unless_present = "writer")]
     pub file: Option<PathBuf>,
 
+    /// Replace all messages of the thread, such as by a summary of them
+    #[arg(long, requires = "file")]
+    pub replace: bool,
+
     /// What to do about calls without results
     #[arg(long, value_name = "GUARD", value_enum, default_value = "mark")]
     pub guard: AppendGuardArg,
@@ -131,6 +135,7 @@ impl Verb for ThreadAppendArgs {
                 until: hold.map(|micros| act.now.plus_micros(micros)),
                 idempotent: self.idempotent.clone(),
                 form: None,
+                replace: self.replace,
             };
             write_or_begin(store, SessionKind::Thread, name, |store| {
                 Thread::open_or_create(store, act, name)?.append(act, &messages, &how)
