@@ -43,9 +43,6 @@ pub(super) struct SummaryPatterns {
     pub(super) silent: bool,
     /// Whether these lines also count in the output of a script.
     pub(super) in_scripts: bool,
-    /// An example of the last line of a run that passed; empty if it prints nothing.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the page that shows the tools"))]
-    pub(super) passing: &'static str,
     /// An example of the last line of a run that failed.
     pub(super) failing: &'static str,
     /// Examples of other lines of a failed run. A pass counts after a filter only if the filter

@@ -1,4 +1,4 @@
-//! The summary lines of each tool, passing and failing. `docs/checks.md` shows them.
+//! The summary lines of each tool, passing and failing. `docs/checks.md` shows an example of each.
 
 use super::summary::LineVerdict::{Counts, Failed, OneFailure, Passed};
 use super::summary::VerdictScope::{Part, Run, SoFar};
@@ -6,10 +6,9 @@ use super::summary::{LineVerdict, SummaryPatterns};
 
 const fn summary(
     shapes: &'static [(&'static str, LineVerdict)],
-    passing: &'static str,
     failing: &'static str,
 ) -> SummaryPatterns {
-    SummaryPatterns { shapes, silent: false, in_scripts: true, passing, failing, also_failing: &[] }
+    SummaryPatterns { shapes, silent: false, in_scripts: true, failing, also_failing: &[] }
 }
 
 /// The patterns of a tool that prints nothing if nothing is wrong.
@@ -17,7 +16,7 @@ const fn silent(
     shapes: &'static [(&'static str, LineVerdict)],
     failing: &'static str,
 ) -> SummaryPatterns {
-    SummaryPatterns { silent: true, ..summary(shapes, "", failing) }
+    SummaryPatterns { silent: true, ..summary(shapes, failing) }
 }
 
 impl SummaryPatterns {
@@ -28,7 +27,7 @@ impl SummaryPatterns {
 }
 
 /// The patterns of a tool that is judged only by its exit code.
-pub(super) static EXIT_CODE: SummaryPatterns = summary(&[], "", "").outside_scripts();
+pub(super) static EXIT_CODE: SummaryPatterns = summary(&[], "").outside_scripts();
 
 /// What coverage tools print if too little of the code is covered.
 const COVERAGE: &str = r"^ERROR: Coverage for \S+ \([\d.]+%\) does not meet ";
@@ -127,7 +126,6 @@ summaries! {
             // cargo runs the next test binary only if this one passed.
             (r"^test result: ok\. \d+ passed", Passed(SoFar)),
         ],
-        "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
         "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
     );
     /// `cargo test --no-fail-fast`, which also runs the binaries after one that failed.
@@ -143,7 +141,6 @@ summaries! {
             (CRASHED, Failed),
             (r"^test result: ok\. \d+ passed", Passed(Part)),
         ],
-        "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
         "error: 1 target failed:",
     );
     NEXTEST = summary(
@@ -160,7 +157,6 @@ summaries! {
             ),
             (r"^error: (?:test run failed|could not compile )", Failed),
         ],
-        "     Summary [   0.102s] 3 tests run: 3 passed, 0 skipped",
         "     Summary [   0.102s] 3 tests run: 2 passed, 1 failed, 0 skipped",
     );
     CARGO_BUILD = summary(
@@ -170,7 +166,6 @@ summaries! {
             (RUST_ERROR, OneFailure),
             (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
         ],
-        "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",
         "error: could not compile `a` (lib) due to 1 previous error",
     );
     /// The commands of cargo that run no program of the project. Not every error is of the check:
@@ -183,7 +178,6 @@ summaries! {
             (r"^error: (?:use of|called|redundant|needless|unneeded|expected) ", Failed),
             (r"^\s*Finished .*target\(s\) in ", Passed(Run)),
         ],
-        "    Finished `dev` profile [unoptimized + debuginfo] target(s) in 1.20s",
         "error: could not compile `a` (lib) due to 1 previous error",
     ).outside_scripts();
     CARGO_FMT = silent(&[(r"^Diff in .+:\d+:?$|^Diff in .+ at line \d+:$", Failed)], "Diff in /w/src/lib.rs:3:");
@@ -192,7 +186,6 @@ summaries! {
             (r"\b(?:advisories|bans|licenses|sources) FAILED\b", Failed),
             (r"^(?:(?:advisories|bans|licenses|sources) ok(?:, )?)+$", Passed(Run)),
         ],
-        "advisories ok, bans ok, licenses ok, sources ok",
         "advisories FAILED, bans ok, licenses ok, sources ok",
     );
     GO_TEST = summary(
@@ -205,7 +198,6 @@ summaries! {
             (r"^\s*--- FAIL: \S+ \(\d", Failed),
             (r"^ok  \t\S+", Passed(Part)),
         ],
-        "ok  \texample.com/a\t0.102s",
         "FAIL\texample.com/a\t0.102s",
     );
     GOTESTSUM = summary(
@@ -213,7 +205,6 @@ summaries! {
             r"^DONE (?:\d+ runs, )?\d+ tests?(?:, \d+ skipped)?(?:, (\d+) failures?)?(?:, (\d+) errors?)? in ",
             Counts(Run),
         )],
-        "DONE 3 tests in 0.102s",
         "DONE 3 tests, 1 failure in 0.102s",
     );
     GINKGO = summary(
@@ -222,7 +213,6 @@ summaries! {
             (r"^FAIL! -", Failed),
             (r"^SUCCESS! -- \d+ Passed \| (\d+) Failed ", Counts(Part)),
         ],
-        "SUCCESS! -- 3 Passed | 0 Failed | 0 Pending | 0 Skipped",
         "FAIL! -- 2 Passed | 1 Failed | 0 Pending | 0 Skipped",
     );
     GO_BUILD = silent(&[(GO_ERROR, Failed)], "./a.go:3:2: undefined: b");
@@ -235,7 +225,6 @@ summaries! {
                 (r"^\S+\.go:\d+(?::\d+: |: (?:File is not |line is )).* \([a-z]+\)$", Failed),
                 (r"^0 issues\.?$", Passed(Run)),
             ],
-            "0 issues.",
             "1 issues:",
         )
     };
@@ -250,7 +239,6 @@ summaries! {
             (r"^(?:FAILED|ERROR) \S+\.py(?:::\S+| - )", Failed),
             (r"^(?:FAIL|ERROR: )\s*(?:Required test coverage|Coverage failure)", Failed),
         ],
-        "============ 3 passed, 1 warning in 0.10s ============",
         "============ 1 failed, 2 passed in 0.10s ============",
     );
     UNITTEST = summary(
@@ -260,7 +248,6 @@ summaries! {
             (UNITTEST_FAILED, Failed),
             (r"^OK(?: \((?:(?:skipped|SKIP|expected failures)=\d+(?:, )?)+\))?$", Passed(SoFar)),
         ],
-        "OK",
         "FAILED (failures=1)",
     ).outside_scripts();
     NOX = summary(
@@ -268,7 +255,6 @@ summaries! {
             (r"^nox > (?:\* \S+: failed|Session \S+ (?:failed|aborted))", Failed),
             (r"^nox > (?:\* \S+: success|Session \S+ was successful)", Passed(Part)),
         ],
-        "nox > * tests: success",
         "nox > * tests: failed",
     );
     TOX = summary(
@@ -278,7 +264,6 @@ summaries! {
             (r"^\s*\S+: (?:FAIL|ERROR)\b.*(?:code \d+|\(\d)", Failed),
             (r"^\s*congratulations :\)", Passed(Run)),
         ],
-        "  congratulations :) (1.20 seconds)",
         "  evaluation failed :( (1.20 seconds)",
     );
     MYPY = summary(
@@ -287,7 +272,6 @@ summaries! {
             (r"^Found [1-9]\d* errors? in \d+ files?", Failed),
             (r"^Success: no issues found in \d+ source files?", Passed(Run)),
         ],
-        "Success: no issues found in 3 source files",
         "Found 1 error in 1 file (checked 3 source files)",
     );
     PYRIGHT = summary(
@@ -295,14 +279,9 @@ summaries! {
             (r"^\s+\S+:\d+:\d+ - error: ", OneFailure),
             (r"^(\d+) errors?, \d+ warnings?", Counts(Run)),
         ],
-        "0 errors, 0 warnings, 0 informations",
         "1 error, 0 warnings, 0 informations",
     );
-    PYREFLY = summary(
-        &[(r"^\s*INFO ([\d,]+) errors?\b", Counts(Run))],
-        " INFO 0 errors",
-        " INFO 1 error",
-    );
+    PYREFLY = summary(&[(r"^\s*INFO ([\d,]+) errors?\b", Counts(Run))], " INFO 1 error");
     RUFF = summary(
         &[
             (r"^\S+\.pyi?:\d+:\d+: [A-Z]+\d+ ", OneFailure),
@@ -312,7 +291,6 @@ summaries! {
             (r"^\[\*\] [1-9]\d* fixable with the `--fix` option|^No fixes available \([1-9]", Failed),
             (r"^All checks passed!$", Passed(Run)),
         ],
-        "All checks passed!",
         "Found 1 error.",
     );
     TY = summary(
@@ -322,7 +300,6 @@ summaries! {
             (r"^\S+:\d+:\d+: error\[[a-z-]+\] ", Failed),
             (r"^All checks passed!$", Passed(Run)),
         ],
-        "All checks passed!",
         "error[unresolved-import]: Cannot resolve imported module `b`",
     );
     RUFF_FORMAT = summary(
@@ -332,7 +309,6 @@ summaries! {
             // The tool also prints this line if a file cannot be parsed.
             (r"^\d+ files? already formatted$", Passed(Part)),
         ],
-        "3 files already formatted",
         "1 file would be reformatted, 2 files already formatted",
     );
     BLACK = summary(
@@ -343,7 +319,6 @@ summaries! {
             (r"^(?:\d+ .*, )?\d+ files? would fail to reformat\b", Failed),
             (r"^\d+ files? would be left unchanged\.$", Passed(Run)),
         ],
-        "3 files would be left unchanged.",
         "1 file would be reformatted, 2 files would be left unchanged.",
     );
     ISORT = silent(
@@ -357,12 +332,10 @@ summaries! {
             // The rating is rounded: few messages in much code leave it at 10.00.
             (r"^Your code has been rated at 10\.00/10", Passed(Part)),
         ],
-        "Your code has been rated at 10.00/10",
         "a.py:3:0: W0611: Unused import os (unused-import)",
     ).outside_scripts();
     BANDIT = summary(
         &[(r"^>> Issue: \[B\d+", Failed), (r"^\s*No issues identified\.$", Passed(Run))],
-        "\tNo issues identified.",
         ">> Issue: [B101:assert_used] Use of assert detected.",
     ).outside_scripts();
     JEST = SummaryPatterns { also_failing: &["Test Suites: 1 failed, 1 total"], ..summary(
@@ -378,7 +351,6 @@ summaries! {
             (r"^\s*Test Suites: +[1-9]\d* passed(?:, \d+ total|$)", Passed(Run)),
             (r"^\s*Test Suites: +(?:\d+ (?:skipped|todo), )+[1-9]\d* passed", Passed(Run)),
         ],
-        "Test Suites: 1 passed, 1 total",
         "Tests:       2 failed, 3 passed, 5 total",
     ) };
     VITEST = SummaryPatterns { also_failing: &[" Test Files  1 failed (1)", "     Errors  1 error"], ..summary(
@@ -394,7 +366,6 @@ summaries! {
             (r"^\s*Test Files +[1-9]\d* passed", Passed(SoFar)),
             (r"^\s*Tests +[1-9]\d* passed", Passed(Part)),
         ],
-        " Test Files  1 passed (1)",
         "      Tests  1 failed | 2 passed (3)",
     ) };
     MOCHA = summary(
@@ -403,7 +374,6 @@ summaries! {
             (COVERAGE, Failed),
             (r"^\s*[1-9]\d* passing \(\d", Passed(SoFar)),
         ],
-        "  3 passing (10ms)",
         "  1 failing",
     );
     PLAYWRIGHT = summary(
@@ -413,7 +383,6 @@ summaries! {
             (r"^\s*[1-9]\d* errors? (?:was|were) not a part of any test", Failed),
             (r"^\s*[1-9]\d* passed \(\d[\d.]*(?:ms|s|m|h)\)$", Passed(Part)),
         ],
-        "  3 passed (2.1s)",
         "  1 failed",
     );
     CYPRESS = summary(
@@ -421,7 +390,6 @@ summaries! {
             (r"^\s*✖\s+\d+ of \d+ failed", Failed),
             (r"^\s*✔\s+All specs passed!", Passed(Run)),
         ],
-        "    ✔  All specs passed!                        00:01        3        3        -        -        -",
         "    ✖  1 of 2 failed (50%)                      00:01        3        2        1        -        -",
     );
     NODE_TEST = SummaryPatterns { also_failing: &["# cancelled 1"], ..summary(
@@ -430,7 +398,6 @@ summaries! {
             (COVERAGE, Failed),
             (r"^(?:#|ℹ) fail 0$", Passed(SoFar)),
         ],
-        "# fail 0",
         "# fail 1",
     ) };
     AVA = summary(
@@ -438,7 +405,6 @@ summaries! {
             (r"^\s*[1-9]\d* (?:tests? failed|uncaught exceptions?|unhandled rejections?)$", Failed),
             (r"^\s*[1-9]\d* tests? passed$", Passed(Part)),
         ],
-        "  3 tests passed",
         "  1 test failed",
     ).outside_scripts();
     TAP = summary(
@@ -452,7 +418,6 @@ summaries! {
             (r"^Result: PASS$", Passed(Run)),
             (r"^ok \d+", Passed(Part)),
         ],
-        "ok 1 - adds",
         "not ok 1 - adds",
     );
     BATS = summary(
@@ -461,7 +426,6 @@ summaries! {
             (r"^\d+ tests?, (\d+) failures?(?:, \d+ skipped)?$", Counts(Run)),
             (r"^ok \d+", Passed(Part)),
         ],
-        "3 tests, 0 failures",
         "3 tests, 1 failure",
     );
     BEHAVE = summary(
@@ -469,7 +433,6 @@ summaries! {
             (r"^\d+ (?:features?|scenarios?) passed, (\d+) failed(?:, (\d+) errors?)?, \d+ skipped", Counts(Run)),
             (r"^\d+ steps? passed, (\d+) failed(?:, (\d+) errors?)?, \d+ skipped(?:, (\d+) undefined)?", Counts(Run)),
         ],
-        "3 scenarios passed, 0 failed, 0 skipped",
         "2 scenarios passed, 1 failed, 0 skipped",
     );
     CUCUMBER = summary(
@@ -477,17 +440,14 @@ summaries! {
             (r"^\d+ scenarios? \((?:.*, )?[1-9]\d* (?:failed|undefined|ambiguous|pending|unknown)\b", Failed),
             (r"^\d+ scenarios? \(\d+ passed\)$", Passed(Run)),
         ],
-        "3 scenarios (3 passed)",
         "3 scenarios (1 failed, 2 passed)",
     );
     ROBOT = summary(
         &[(r"^\d+ tests?, \d+ passed, (\d+) failed", Counts(SoFar))],
-        "3 tests, 3 passed, 0 failed",
         "3 tests, 2 passed, 1 failed",
     );
     JASMINE = summary(
         &[(r"^(?:Executed )?\d+ specs?, (\d+) failures?", Counts(SoFar))],
-        "3 specs, 0 failures",
         "3 specs, 1 failure",
     );
     KARMA = summary(
@@ -497,7 +457,6 @@ summaries! {
             (r"Executed \d+ of \d+ (?:.* )?(?:DISCONNECTED|ERROR)\b", Failed),
             (r"Executed \d+ of \d+ .*\bSUCCESS\b", Passed(SoFar)),
         ],
-        "Chrome 120.0.0.0 (Linux): Executed 3 of 3 SUCCESS (0.1 secs / 0.05 secs)",
         "Chrome 120.0.0.0 (Linux): Executed 3 of 3 (1 FAILED) (0.1 secs / 0.05 secs)",
     );
     BUN = summary(
@@ -505,7 +464,6 @@ summaries! {
             (r"^\s*[1-9]\d* (?:fail|errors?)$", Failed),
             (r"^\s*0 fail$", Passed(SoFar)),
         ],
-        " 0 fail",
         " 1 fail",
     );
     DENO = summary(
@@ -513,7 +471,6 @@ summaries! {
             (r"^FAILED \| \d+ passed|^error: Test failed$", Failed),
             (r"^ok \| \d+ passed(?: \([^)]*\))? \| (\d+) failed(?: \((\d+) steps?\))?", Counts(Run)),
         ],
-        "ok | 3 passed | 0 failed (10ms)",
         "FAILED | 2 passed | 1 failed (10ms)",
     );
     DENO_LINT = summary(
@@ -521,7 +478,6 @@ summaries! {
             (r"^(?:error: )?Found [1-9]\d* (?:problems?|not formatted files?)\b", Failed),
             (r"^Checked \d+ files?$", Passed(SoFar)),
         ],
-        "Checked 3 files",
         "Found 1 problem",
     );
     TSC = silent(
@@ -534,7 +490,6 @@ summaries! {
     );
     SVELTE_CHECK = summary(
         &[(r"svelte-check found (\d+) errors? and \d+ warnings?", Counts(Run))],
-        "svelte-check found 0 errors and 0 warnings",
         "svelte-check found 1 error and 0 warnings in 1 file",
     );
     ESLINT = silent(
@@ -554,7 +509,6 @@ summaries! {
             // The tool also prints this line if a file cannot be parsed.
             (r"^All matched files use Prettier code style!", Passed(Part)),
         ],
-        "All matched files use Prettier code style!",
         "[warn] Code style issues found in the above file. Run Prettier with --write to fix.",
     );
     BIOME = summary(
@@ -562,12 +516,10 @@ summaries! {
             (r"^Found [1-9]\d* errors?\.", Failed),
             (r"^Checked \d+ files? in \S+\.", Passed(SoFar)),
         ],
-        "Checked 3 files in 10ms. No fixes applied.",
         "Found 1 error.",
     );
     OXLINT = summary(
         &[(r"^Found \d+ warnings? and (\d+) errors?\.", Counts(Run))],
-        "Found 0 warnings and 0 errors.",
         "Found 0 warnings and 1 error.",
     );
     MAVEN = summary(
@@ -579,7 +531,6 @@ summaries! {
             (r"^\[(?:ERROR|WARNING)\] Tests run: \d+, Failures: (\d+), Errors: (\d+)", Counts(Part)),
             (r"^\[INFO\] BUILD SUCCESS", Passed(Run)),
         ],
-        "[INFO] BUILD SUCCESS",
         "[INFO] BUILD FAILURE",
     );
     GRADLE = summary(
@@ -591,12 +542,10 @@ summaries! {
             (r"^\d+ tests? completed, [1-9]\d* failed", Failed),
             (r"^BUILD SUCCESSFUL in ", Passed(Run)),
         ],
-        "BUILD SUCCESSFUL in 3s",
         "BUILD FAILED in 3s",
     );
     ANT = summary(
         &[(r"^BUILD FAILED$", Failed), (r"^BUILD SUCCESSFUL$", Passed(Run))],
-        "BUILD SUCCESSFUL",
         "BUILD FAILED",
     );
     DOTNET_TEST = summary(
@@ -611,7 +560,6 @@ summaries! {
             (r"^Test run summary: Passed!", Passed(Part)),
             (r"^\s*Build failed with \d+ error", Failed),
         ],
-        "Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 10 ms - a.dll (net9.0)",
         "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 10 ms - a.dll (net9.0)",
     );
     DOTNET_BUILD = summary(
@@ -622,7 +570,6 @@ summaries! {
             (r"^\s*Build succeeded(?:\.| in | with \d+ warning)", Passed(Run)),
             (r"^\s*[1-9]\d* Error\(s\)$", Failed),
         ],
-        "Build succeeded.",
         "Build FAILED.",
     );
     CTEST = summary(
@@ -632,7 +579,6 @@ summaries! {
             (r"^Errors while running CTest", Failed),
             (r"^ninja: build stopped: ", Failed),
         ],
-        "100% tests passed, 0 tests failed out of 3",
         "67% tests passed, 1 tests failed out of 3",
     );
     MESON = SummaryPatterns { also_failing: &["Timeout:            1"], ..summary(
@@ -640,7 +586,6 @@ summaries! {
             (r"^(?:Fail|Timeout|Unexpected Pass):\s+[1-9]\d*$", Failed),
             (r"^Fail:\s+0$", Passed(SoFar)),
         ],
-        "Fail:               0",
         "Fail:               1",
     ) };
     NINJA = summary(
@@ -653,7 +598,6 @@ summaries! {
             (r"^FAILED: (?:\[code=\d+\] )?[A-Za-z_./]\S*[./]\S+", Failed),
             (MAKE_ERROR, Failed),
         ],
-        "",
         "ninja: build stopped: subcommand failed.",
     );
     MAKE = summary(
@@ -662,7 +606,6 @@ summaries! {
             // Automake
             (r"^# (?:FAIL|XPASS|ERROR): +[1-9]\d*$", Failed),
         ],
-        "",
         "make: *** [Makefile:3: test] Error 1",
     );
     BAZEL = summary(
@@ -673,7 +616,6 @@ summaries! {
             (r"^INFO: Build completed successfully", Passed(Run)),
             (r"^Executed \d+ out of \d+ tests?: \d+ tests? pass(?:es)?\.$", Passed(Run)),
         ],
-        "INFO: Build completed successfully, 3 total actions",
         "INFO: Build completed, 1 test FAILED, 3 total actions",
     );
     RSPEC = summary(
@@ -685,7 +627,6 @@ summaries! {
                 Counts(SoFar),
             ),
         ],
-        "3 examples, 0 failures",
         "3 examples, 1 failure",
     );
     MINITEST = summary(
@@ -694,7 +635,6 @@ summaries! {
             (RUBY_COVERAGE, Failed),
             (r"^\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors", Counts(SoFar)),
         ],
-        "3 runs, 5 assertions, 0 failures, 0 errors, 0 skips",
         "3 runs, 5 assertions, 1 failures, 0 errors, 0 skips",
     );
     RUBOCOP = summary(
@@ -705,7 +645,6 @@ summaries! {
             (r"^[1-9]\d* errors? occurred:$", Failed),
             (r"^\d+ files? inspected, no offenses detected", Passed(Run)),
         ],
-        "3 files inspected, no offenses detected",
         "3 files inspected, 1 offense detected",
     );
     PHPUNIT = summary(
@@ -720,7 +659,6 @@ summaries! {
             ),
             (r"^OK \(\d+ tests?, \d+ assertions?\)", Passed(Run)),
         ],
-        "OK (3 tests, 5 assertions)",
         "Tests: 3, Assertions: 5, Failures: 1.",
     );
     PEST = summary(
@@ -728,7 +666,6 @@ summaries! {
             (r"^\s*Tests: +(?:\d+ [a-z]+, )*[1-9]\d* failed\b", Failed),
             (r"^\s*Tests: +(?:\d+ [a-z]+, )*\d+ passed \(\d+ assertions?\)", Passed(Run)),
         ],
-        "  Tests:    3 passed (5 assertions)",
         "  Tests:    1 failed, 2 passed (5 assertions)",
     );
     PHPSTAN = summary(
@@ -736,7 +673,6 @@ summaries! {
             (r"^\s*\[ERROR\] Found \d+ errors?", Failed),
             (r"^\s*\[OK\] No errors", Passed(Run)),
         ],
-        " [OK] No errors",
         " [ERROR] Found 1 error",
     );
     MIX = summary(
@@ -748,7 +684,6 @@ summaries! {
             (r"^(?:ERROR! Test suite aborted |Coverage test failed, )", Failed),
             (r"^(?:\d+ (?:doctests?|propert(?:y|ies)), )*\d+ tests?, (\d+) failures?", Counts(SoFar)),
         ],
-        "3 tests, 0 failures",
         "3 tests, 1 failure",
     );
     SWIFT_TEST = summary(
@@ -760,7 +695,6 @@ summaries! {
             (r"Test run with \d+ tests?(?: in \d+ suites?)? failed after ", Failed),
             (r"Test run with \d+ tests?(?: in \d+ suites?)? passed after ", Passed(Part)),
         ],
-        "\t Executed 3 tests, with 0 failures (0 unexpected) in 0.010 (0.012) seconds",
         "\t Executed 3 tests, with 1 failure (0 unexpected) in 0.010 (0.012) seconds",
     );
     SWIFT_BUILD = summary(
@@ -768,7 +702,6 @@ summaries! {
             (FILE_ERROR, OneFailure),
             (r"^Build complete!", Passed(Run)),
         ],
-        "Build complete! (1.20s)",
         "/w/a.swift:3:7: error: cannot find 'b' in scope",
     );
     XCODEBUILD = summary(
@@ -779,7 +712,6 @@ summaries! {
             (r"^\s*Executed \d+ tests?, with (?:\d+ tests? skipped and )?[1-9]\d* failures?", Failed),
             (r"^\*\* (?:TEST|BUILD|ANALYZE)(?: EXECUTE| BUILD)? SUCCEEDED \*\*", Passed(Run)),
         ],
-        "** TEST SUCCEEDED **",
         "** TEST FAILED **",
     );
     FLUTTER_TEST = summary(
@@ -787,7 +719,6 @@ summaries! {
             (r"^\d+:\d+ \+\d+.* -\d+: Some tests failed\.", Failed),
             (r"^\d+:\d+ \+\d+(?: ~\d+)?: All (?:other )?tests passed!", Passed(Run)),
         ],
-        "00:01 +3: All tests passed!",
         "00:01 +2 -1: Some tests failed.",
     );
     DART_ANALYZE = summary(
@@ -796,7 +727,6 @@ summaries! {
             (r"^\s*error (?:•|-) .*\.(?:dart|yaml):\d+:\d+ (?:•|-) ", Failed),
             (r"^No issues found!", Passed(Run)),
         ],
-        "No issues found!",
         "  error • Undefined name 'b' • lib/a.dart:3:7 • undefined_identifier",
     );
     SBT = summary(
@@ -806,12 +736,10 @@ summaries! {
             (r"^\[info\] Passed: Total \d+, Failed 0, Errors 0", Passed(Part)),
             (r"^\[success\] Total time: ", Passed(Run)),
         ],
-        "[success] Total time: 3 s",
         "[error] Failed: Total 3, Failed 1, Errors 0, Passed 2",
     );
     LEIN = summary(
         &[(r"^(\d+) failures?, (\d+) errors?\.$", Counts(Part))],
-        "0 failures, 0 errors.",
         "1 failures, 0 errors.",
     );
     CABAL = summary(
@@ -823,7 +751,6 @@ summaries! {
             (r"^(?:cabal: )?Tests failed for ", Failed),
             (r"^Test suite \S+: PASS", Passed(Part)),
         ],
-        "Test suite a-test: PASS",
         "Test suite a-test: FAIL",
     );
     ALCOTEST = summary(
@@ -831,7 +758,6 @@ summaries! {
             (r"^[1-9]\d* failures?! in ", Failed),
             (r"^Test Successful in ", Passed(Part)),
         ],
-        "Test Successful in 0.001s. 3 tests run.",
         "1 failure! in 0.001s. 3 tests run.",
     ).outside_scripts();
     ZIG = summary(
@@ -842,7 +768,6 @@ summaries! {
             (r"^Build Summary: \d+/\d+ steps succeeded; \d+/\d+ tests passed", Passed(Run)),
             (r"^All \d+ tests passed\.$", Passed(Run)),
         ],
-        "Build Summary: 3/3 steps succeeded; 3/3 tests passed",
         "Build Summary: 1/3 steps succeeded; 1 failed; 2/3 tests passed; 1 failed",
     );
     FOUNDRY = summary(
@@ -855,12 +780,10 @@ summaries! {
             (r"^Encountered a total of [1-9]\d* failing tests?", Failed),
             (r"^Suite result: ok\.", Passed(Part)),
         ],
-        "Ran 2 test suites in 10.20ms (12.30ms CPU time): 3 tests passed, 0 failed, 0 skipped (3 total tests)",
         "Ran 2 test suites in 10.20ms (12.30ms CPU time): 2 tests passed, 1 failed, 0 skipped (3 total tests)",
     );
     GLEAM = summary(
         &[(r"^\d+ passed, (\d+) failures?", Counts(Run)), (r"^\d+ (?:tests?|passed), no failures$", Passed(Run))],
-        "3 passed, 0 failures",
         "2 passed, 1 failures",
     ).outside_scripts();
     SHELLCHECK = silent(&[(r"^In \S+ line \d+:$", Failed)], "In a.sh line 3:");
@@ -880,12 +803,10 @@ summaries! {
             (r"^(?:│ )?Error: ", Failed),
             (r"^Success! The configuration is valid", Passed(Run)),
         ],
-        "Success! The configuration is valid.",
         "│ Error: Unsupported argument",
     ).outside_scripts();
     HELM = summary(
         &[(r"^(?:Error: )?\d+ chart\(s\) linted, (\d+) chart\(s\) failed", Counts(Run))],
-        "1 chart(s) linted, 0 chart(s) failed",
         "1 chart(s) linted, 1 chart(s) failed",
     );
     PRE_COMMIT = summary(
@@ -894,7 +815,6 @@ summaries! {
             (r"^.{60,}\.\.\.Failed$", Failed),
             (r"^.{60,}\.\.\.Passed$", Passed(Part)),
         ],
-        "ruff.....................................................................Passed",
         "ruff.....................................................................Failed",
     );
     TURBO = summary(
@@ -903,7 +823,6 @@ summaries! {
             (r"^\s*ERROR\s+run failed: command", Failed),
             (r"^\s*Tasks:\s+\d+ successful, [1-9]\d* total", Passed(SoFar)),
         ],
-        " Tasks:    2 successful, 2 total",
         "Failed:    web#build",
     );
     NX = summary(
@@ -912,7 +831,6 @@ summaries! {
             (r"^\s*(?:NX|>)\s+Running targets? .+ for .+ failed$", Failed),
             (r"^\s*(?:NX|>)\s+Successfully ran targets? ", Passed(Run)),
         ],
-        " NX   Successfully ran target test for project web",
         " ✖  1/2 targets failed, including the following:",
     );
     LERNA = summary(
@@ -920,7 +838,6 @@ summaries! {
             (r"^lerna ERR! ", Failed),
             (r"^lerna success run Ran npm script ", Passed(Run)),
         ],
-        "lerna success run Ran npm script 'test' in 2 packages in 1.2s:",
         "lerna ERR! npm run test exited 1 in 'web'",
     );
     /// Test programs of C and C++: GoogleTest, Catch2, doctest, Boost.
@@ -934,7 +851,6 @@ summaries! {
             (r"^All tests passed \(\d+ assertions? in \d+ test cases?\)$", Passed(SoFar)),
             (r"^\[doctest\] Status: SUCCESS!$", Passed(SoFar)),
         ],
-        "[  PASSED  ] 3 tests.",
         "[  FAILED  ] 1 test, listed below:",
     );
     BUNDLER = summary(
@@ -947,17 +863,14 @@ summaries! {
             (r"^✓ built in \d", Passed(SoFar)),
             (r"^webpack \S+ compiled (?:successfully|with \d+ warnings?) in ", Passed(SoFar)),
         ],
-        "✓ built in 1.23s",
         "Failed to compile.",
     );
     TERRAFORM_TEST = summary(
         &[(r"^(?:Success|Failure)! \d+ passed, (\d+) failed", Counts(Run))],
-        "Success! 3 passed, 0 failed.",
         "Failure! 2 passed, 1 failed.",
     );
     DBT = summary(
         &[(r"^(?:\d+:\d+:\d+ +)?Done\. PASS=\d+ WARN=\d+ ERROR=(\d+) ", Counts(Run))],
-        "Done. PASS=3 WARN=0 ERROR=0 SKIP=0 TOTAL=3",
         "Done. PASS=2 WARN=0 ERROR=1 SKIP=0 TOTAL=3",
     );
     /// What script runners print after a failed script.
@@ -979,7 +892,6 @@ summaries! {
             (UNITTEST_FAILED, Failed),
             (r"^rake aborted!$", Failed),
         ],
-        "",
         "npm error Lifecycle script `test` failed with error:",
     );
 }
