@@ -4,305 +4,23 @@ use super::CheckKind;
 use super::check_call::CheckCall;
 use regex::Regex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// A message with which programs report that they ran nothing: the programs that print it, and the
-/// pattern of its line. `{}` is the name of what the program should run. Either every alternative
-/// of the pattern has `{}`, or none has it.
-type RunnerMessage = (&'static [&'static str], &'static str);
+/// A message with which programs report that they ran nothing: a line of `runner_messages.tsv`.
+struct RunnerMessage {
+    says: &'static str,
+    programs: Vec<&'static str>,
+    pattern: &'static str,
+}
 
-/// Programs that run commands in containers.
-const CONTAINERS: &[&str] =
-    &["docker", "docker-compose", "podman", "podman-compose", "kubectl", "devcontainer"];
-/// Programs that run scripts of Node packages.
-const NODE: &[&str] = &["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"];
-const MAKE: &[&str] = &["make", "gmake"];
-const MAVEN: &[&str] = &["mvn", "mvnw", "mvnd"];
-/// Programs that need a Java runtime.
-const JAVA: &[&str] = &["gradle", "gradlew", "mvn", "mvnw", "mvnd", "ant", "sbt", "lein"];
-const CMAKE: &[&str] = &["cmake", "ctest"];
-
-/// Messages with which a program reports that it could not run the check.
-static FAILURES: &[RunnerMessage] = &[
-    (&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
-    (&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
-    (&["ssh"], r"^ssh: |^Host key verification failed|: Permission denied \(publickey"),
-    // Without `sshpass`, the next password may be right.
-    (&["sshpass"], r"^Permission denied, please try again\.$"),
-    // In any language, the last line of the message has a code.
-    (&["wsl"], r"^\S[^:：]*[:：] ?Wsl/\S+$"),
-    (
-        CONTAINERS,
-        r"^(?:docker: |ERROR: )?(?:Error response from daemon|Cannot connect to the Docker)",
-    ),
-    (
-        CONTAINERS,
-        r"^(?:docker: |ERROR: )?(?:(?:Got )?permission denied while trying to connect|error during connect: )",
-    ),
-    (CONTAINERS, r"^ERROR: (?:failed to build: )?failed to solve: failed to read dockerfile: "),
-    (CONTAINERS, r#"^(?:service "?\S+"? is not running|no such service: |no configuration file)"#),
-    (
-        CONTAINERS,
-        r"^Error: (?:No such container|no container with name|can only create exec sessions )",
-    ),
-    (
-        CONTAINERS,
-        r"^(?:the input device is not a TTY|cannot (?:enable tty mode on non tty input|attach stdin to a TTY-enabled ))",
-    ),
-    (
-        CONTAINERS,
-        r"^(?:dependency failed to start: |env file \S+ not found|validating \S+\.ya?ml: )",
-    ),
-    (&["kubectl"], r"^(?:Error from server|error: unable to upgrade connection|The connection to)"),
-    (&["kubectl"], r"^error: cannot exec into a container "),
-    (
-        &["sudo"],
-        r"^sudo: (?:a password is required|a terminal is required|\S+: command not found|unknown user |no tty present )",
-    ),
-    (
-        &["sudo"],
-        r"^\S+ is not in the sudoers file|^Sorry, user \S+ (?:is not allowed|may not run) ",
-    ),
-    (&["su", "runuser"], r"^(?:su|runuser): (?:user |Authentication failure|must be run from a )"),
-    (&["srun"], r"^srun: error: (?:Unable to|Invalid) "),
-    (&["doppler"], r"^Doppler Error: "),
-    // Programs written in Go log lines of this form too.
-    (
-        &["op"],
-        r"^\[ERROR\] [\d/]+ [\d:]+ (?:You are not |account is not |could not (?:find item|read secret|resolve item)|error initializing client|authorization |.*\bop://)",
-    ),
-    (&["infisical"], r"^error: You must be logged in "),
-    (NODE, r#"^npm (?:ERR!|error) [Mm]issing script: "?{}(?:"|$)"#),
-    (&["node"], r#"^Missing script: "{}""#),
-    (
-        &["node", "tsx"],
-        r"^Error: Cannot find module '(?:/|[A-Z]:\\)(?:[^']*[/\\])?{}(?:\.[cm]?js)?'$",
-    ),
-    // The package `tsc` is not the compiler. Without a project, the compiler prints its options.
-    (
-        &["tsc"],
-        r"^\s*This is not the tsc command you are looking for|^tsc: The TypeScript Compiler - Version ",
-    ),
-    (
-        NODE,
-        r"^npm (?:ERR!|error) (?:could not determine executable|enoent Could not read package|npx canceled due to missing packages)",
-    ),
-    (NODE, r"^npm (?:ERR!|error) code (?:EJSONPARSE|EBADDEVENGINES|ENOWORKSPACES)$"),
-    (
-        NODE,
-        r"^\s*ERR_PNPM_(?:NO_SCRIPT|NO_IMPORTER_MANIFEST_FOUND|VERIFY_DEPS_BEFORE_RUN|UNSUPPORTED_ENGINE|BAD_PM_VERSION)\b",
-    ),
-    (NODE, r#"^(?:error|\s*ERR_PNPM_\S+\s+)?\s*Command "{}" not found"#),
-    (NODE, r#"^(?:Usage Error: Couldn't find a script named|error: Script not found) "{}""#),
-    (NODE, r"^error: could not (?:find package\.json|determine executable to run for package )"),
-    (
-        NODE,
-        r"^Usage Error: (?:The project in |This project is configured to use |Couldn't find the node_modules state file)",
-    ),
-    (
-        NODE,
-        r"^error Couldn't find a package\.json file |^Internal Error: \S+: This package doesn't ",
-    ),
-    // In any language, the message has only one name, which is in quotes, and its last sentence is
-    // one word.
-    (
-        MAKE,
-        r#"^g?make(?:\[\d+\])?: \*\*\* [^\['‘`“„«"]*['‘`“„«"][ \x{a0}]?{}[ \x{a0}]?['’”“»"][^'‘`“„«"]*[.。] +\S+[.。]$"#,
-    ),
-    (MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
-    // The makefile cannot be read, or stops with `$(error)`. The last sentence is one word.
-    (MAKE, r"^(?:\S*[Mm]akefile\S*|\S+\.ma?k\w*):\d+: \*\*\* .+[.。] +\S+[.。]$"),
-    // Without `needed by`, the name is that of another target, or of a makefile.
-    (MAKE, r"^g?make: \*\*\* No rule to make target '[^']+'\.\s+Stop\.$"),
-    (MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
-    (
-        &["nix", "nix-shell"],
-        r"^error: (?:getting status of|path '|flake '|attribute '|cached failure)",
-    ),
-    (
-        &["nix", "nix-shell"],
-        r"^error: (?:unable to download|file '\S+' was not found|undefined variable)",
-    ),
-    (&["dotenv"], r"^Error: Invalid value for '-f'|^dotenv: "),
-    (&["bun"], r"^error: (?:0 test files matching|No tests found)"),
-    (&["flock"], r"^flock: (?:cannot|failed)"),
-    (&["just"], r"^error: [Jj]ustfile does not contain recipe [`']{}[`']"),
-    (&["just"], r"^error: No justfile found"),
-    // The place of an error in the file, which is not that of a recipe that failed.
-    (&["just"], r"^\s*(?:-->|——▶) (?:\S*[/\\])?\.?[Jj]ustfile:\d+:\d+$"),
-    (&["task", "go-task"], r#"^task: Task "{}" does not exist"#),
-    (&["task", "go-task"], r"^task: (?:No Taskfile found|Failed to parse )"),
-    (&["mise", "rtx"], r"^(?:mise )?(?:ERROR )?no task(?:s)? .*\b{}\b.* found"),
-    (&["gradle", "gradlew"], r"^Task '{}' not found in "),
-    (&["mise", "rtx"], r#"^mise ERROR "{}" couldn't exec process"#),
-    (
-        &["mise", "rtx"],
-        r"^mise ERROR (?:error parsing config file|Config files? in |failed to install )",
-    ),
-    (&["gradle", "gradlew"], r"^Cannot locate tasks that match '{}'"),
-    (
-        &["gradle", "gradlew"],
-        r"^> Unknown command-line option '|^Unable to start the daemon process",
-    ),
-    (&["gradle", "gradlew"], r"^Project '\S+' not found in (?:root )?project "),
-    (MAVEN, r"^Unable to parse command line options: |^\[ERROR\] The goal you specified requires"),
-    (MAVEN, r#"^\[ERROR\] Unknown lifecycle phase "{}""#),
-    (
-        MAVEN,
-        r"^\[ERROR\] (?:\[(?:ERROR|FATAL)\] )?(?:Could not find (?:a|the) selected project in|Some problems were encountered while processing the POMs|Non-(?:resolvable|parseable|readable) )",
-    ),
-    (&["ant"], r#"^Buildfile: \S+ does not exist!|^Target "\S+" does not exist in the project"#),
-    (JAVA, r"^(?:ERROR|Error): JAVA_HOME is |^The JAVA_HOME environment variable is not "),
-    (
-        JAVA,
-        r"Unable to locate a Java Runtime|^Error: (?:Could not find or load main class|Unable to access jarfile) ",
-    ),
-    (&["sbt"], r"^\[error\] Neither build\.sbt nor a 'project' directory "),
-    // The wrapper could not download the tool, or could not write it.
-    (&["gradlew", "mvnw"], r#"^Exception in thread "main" java\.(?:io|net)\."#),
-    (&["rake"], r"^(?:rake aborted!\s*)?Don't know how to build task '{}'"),
-    (&["composer"], r#"Command "{}" is not defined"#),
-    (&["composer"], r"^Composer could not find a composer\.json file "),
-    (&["deno"], r"^Task not found: {}"),
-    (&["deno"], r"^error: deno task couldn't find deno\.json"),
-    (&["poetry"], r"^Command not found: {}"),
-    (&["poetry"], r"^Poetry could not find a pyproject\.toml|^The Poetry configuration is invalid"),
-    (&["uv", "uvx"], r"^error: Failed to spawn: `{}`"),
-    (
-        &["uv", "uvx"],
-        r"^error: (?:Failed to (?:fetch|initialize|download|build|resolve|prepare|install|inspect) |failed to (?:open|create|remove|read from|write to) (?:file|directory) |Request failed after |No interpreter found )",
-    ),
-    (
-        &["uv", "uvx"],
-        r"^error: (?:Group `|Extra `|Project virtual environment directory |Unable to find lockfile |The lockfile at |No virtual environment found|Failed to parse: `|No `|The requested interpreter |The Python request |Broken virtual environment )",
-    ),
-    (&["uv", "uvx"], r"^\s*× (?:No solution found when|Failed to (?:build|download|fetch)) "),
-    (&["pipenv"], r"^Error: the command (?:\S+ \(from )?{}\)? could not be found"),
-    (&["pdm"], r"Command '{}' is not found in your PATH"),
-    (&["bundle"], r"^bundler: (?:command not found|failed to load command): {}"),
-    (&["bundle"], r"^Could not locate Gemfile|^Your Ruby version is "),
-    (
-        &["bundle"],
-        r"^Could not find .+ in (?:any of the sources|(?:locally installed|cached) gems)",
-    ),
-    (&["php"], r"^Could not open input file: |\brequire(?:_once)?\(\S*vendor/autoload\.php\)"),
-    (&["mix"], r"^\*\* \(Mix\) (?:Could not find a Mix\.Project|Could not invoke task|The task )"),
-    (&["mix"], r"^Unchecked dependencies for environment |^Could not find Hex, which is needed "),
-    (&["swift"], r"^error: Could not find Package\.swift in "),
-    (&["swift"], r"^error: package '\S+' is using Swift tools version "),
-    (
-        &["xcodebuild"],
-        r"^{}: error: (?:Unable to (?:find|read) |The (?:project|workspace|directory|scheme|flag) |'|invalid option )",
-    ),
-    (
-        &["ninja", "cmake", "meson"],
-        r"^ninja: (?:error: (?:loading|unknown target|chdir) |fatal: )|^Error: could not load cache",
-    ),
-    (CMAKE, r"^CMake Error: (?:Could not read presets |No such (?:build|test) preset )"),
-    (CMAKE, r"^CMake Error: Could not find CMAKE_PROJECT_NAME|^Error: \S+ is not a directory$"),
-    (CMAKE, r"^Failed to change working directory to "),
-    (&["flutter", "dart"], r"^(?:Error: )?No pubspec\.yaml file found"),
-    (&["turbo"], r"^\s*[×x] [Cc]ould not find (?:the following tasks|task |turbo\.json)"),
-    (
-        &["nx"],
-        r"^\s*(?:>\s*)?NX\s+(?:Cannot find (?:configuration for|project) |Could not find project )",
-    ),
-    (&["conda", "mamba"], r"^EnvironmentLocationNotFound: "),
-    (&["cargo"], r"^error: no such (?:sub)?command: `{}`"),
-    (&["cargo"], r"^error: could not find `Cargo\.toml` in "),
-    (
-        &["cargo"],
-        r"^error: no (?:test|bin|example|bench) target named |^error: unexpected argument ",
-    ),
-    (&["cargo"], r"^error: package ID specification |^error: manifest path `\S+` does not exist"),
-    (
-        &["cargo"],
-        r"^error: (?:failed to (?:parse (?:manifest|lock file) at|load (?:manifest|source) for|read `\S*Cargo\.|get `|select a version for)|no matching package )",
-    ),
-    (
-        &["cargo"],
-        r"^error: (?:the lock file \S+ needs to be updated |cannot (?:update|create) the lock file )",
-    ),
-    // The place of an error in the manifest.
-    (&["cargo"], r"^\s*--> (?:\S*[/\\])?Cargo\.toml:\d+:\d+$"),
-    (&["cargo", "rustup"], r"^error: rustup could not choose a version of "),
-    (&["cargo", "rustup"], r"^error: toolchain '\S+' is not installed"),
-    (&["cargo", "rustup"], r"^error: 'cargo-{}(?:\.exe)?' is not installed for the toolchain"),
-    (
-        &["go"],
-        r"^go: (?:go\.mod file not found|cannot find (?:main module|GOROOT)|errors parsing go\.)",
-    ),
-    (&["go"], r"^go: (?:go\.mod requires go >= |download go\S+ .*: toolchain not available)"),
-    (&["dotnet"], r"^Could not execute because the (?:specified|application)"),
-    (&["dotnet"], r"^The command could not be loaded, |^You must install or update \.NET"),
-    (&["dotnet"], r"^MSBUILD : error MSB10\d\d: |^A compatible \.NET SDK was not found"),
-    (&["timeout", "gtimeout"], r"^g?timeout: (?:invalid|failed to run)"),
-    (&["xvfb-run"], r"^xvfb-run: error: "),
-    (&["direnv"], r"^direnv: error "),
-    (&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
-    (
-        &["cargo"],
-        r"^error: (?:the package '\S+' does not contain|none of the selected packages contains) (?:this|these) features?: ",
-    ),
-    (&["go"], r"^no required module provides package |^package \S+ is not in (?:std|GOROOT)\b"),
-    (&["rake"], r"^No Rakefile found "),
-    (&["gradle", "gradlew"], r"^Directory '.+' does not contain a Gradle build"),
-    (&["flutter", "dart"], r#"^Test directory "\S+" not found"#),
-    (&["meson"], r"^ERROR: No such build data file as "),
-    (
-        &["bazel", "bazelisk"],
-        r"^ERROR: The '\S+' command is only supported from within a workspace",
-    ),
-    (&["yarn"], r#"^Usage Error: Workspace |^error Unknown workspace ""#),
-    (NODE, r"^npm (?:ERR!|error) No workspaces found:"),
-    (
-        &["jest", "react-scripts"],
-        r"^● Validation Error:|^(?:Error: )?Can't find a root directory while resolving ",
-    ),
-    (
-        &["jest", "react-scripts"],
-        r"^Error: (?:Jest: Failed to parse |Could not find a config file based on )",
-    ),
-    (&["jest", "react-scripts"], r"^(?:● )?Multiple config(?:uration)?s found:"),
-    // ESLint has no configuration, or stopped on an error of its own.
-    (&["eslint", "npm", "pnpm", "yarn", "bun"], r"^Oops! Something went wrong! :\($"),
-    (&["vitest"], r"^failed to load config from |^⎯+ Startup Error ⎯+$"),
-    (&["vitest"], r"^\s*MISSING DEP(?:ENDENCY)?  Can ?not find dependency '"),
-    (&["playwright"], r"^Error: Cannot find module '@playwright/test'|^Error: \S+ does not exist$"),
-    (&["playwright"], r"^Error: (?:Project\(s\) .+ not found|http\S+ is already used, )"),
-    (
-        &["cypress"],
-        r"^The cypress npm package is installed, but |^Cypress (?:verification failed|failed to start)|^Could not find a Cypress configuration file",
-    ),
-    (
-        &["phpunit"],
-        r#"^Test file "\S+" not found|^(?:Could not read|Cannot open (?:bootstrap|file)) "#,
-    ),
-    (&["mypy", "dmypy"], r"^mypy: (?:can't read file |error: )"),
-    (&["flake8"], r"^There was a critical error during execution of Flake8"),
-    (&["stestr"], r"^No \.stestr\.conf file found "),
-    (&["poe"], r"^Error: Unrecogni[sz]ed task '{}'"),
-    (&["invoke", "inv"], r"^No idea what '{}' is!"),
-    (&["invoke", "inv"], r"^Can't find any collection named "),
-    (&["grunt"], r#"^Warning: Task "{}" not found"#),
-    (&["gulp"], r"^(?:\[[\d:]+\] )?Task never defined: {}$"),
-    (&["ng"], r"^(?:Error: )?This command is not available when running the Angular CLI outside "),
-    (&["rebar3"], r"^===> Command \S+ not found"),
-    (&["lein"], r"^Couldn't find project\.clj, which is needed "),
-    (&["pixi"], r"^\s*× could not find pixi\.toml "),
-    (&["black"], r"^Error: Invalid value for 'SRC"),
-    (&["ruff"], r"^ruff failed$"),
-    (&["golangci-lint"], r"^Error: can't load config: "),
-    (&["pre-commit"], r"^(?:An error has occurred: )?(?:InvalidConfigError|FatalError):"),
-    (
-        &["nox"],
-        r"^nox > (?:Error while collecting sessions|Sessions not found|Failed to load Noxfile)",
-    ),
-    (
-        &["pytest", "py.test"],
-        r"^ERROR: (?:usage: |file or directory not found: |not found: \S+::)|^INTERNALERROR> |^ImportError while loading conftest ",
-    ),
-];
+static MESSAGES: LazyLock<Vec<RunnerMessage>> = LazyLock::new(|| {
+    let rows = include_str!("runner_messages.tsv").lines().filter_map(|line| {
+        let mut columns = line.splitn(3, '\t');
+        let (says, programs, pattern) = (columns.next()?, columns.next()?, columns.next()?);
+        Some(RunnerMessage { says, programs: programs.split(' ').collect(), pattern })
+    });
+    rows.collect()
+});
 
 /// The patterns of what shells, in any language, and runners say about a program that they cannot
 /// run.
@@ -330,71 +48,6 @@ const NO_VERSION: &str = r"^(?:rbenv|pyenv|nodenv|goenv|jenv): version [`'‘]|^
 /// What npm prints if the package with the tool could not be downloaded.
 const NO_PACKAGE: &str = r"^npm (?:ERR!|error) code (?:ENOTFOUND|EAI_AGAIN|E[45]\d\d|ECONN[A-Z]+|ETIMEDOUT|ENOTCACHED|EACCES|EPERM|EROFS)$";
 
-/// What Jest and Vitest print if there are no tests.
-const NO_TESTS_FOUND: &str =
-    r"^No test(?:s| files) found(?:, exiting with code \d| related to files changed)";
-
-/// Messages with which a program reports that there was nothing to run.
-static NOTHING_RAN: &[RunnerMessage] = &[
-    (NODE, r"^No projects matched the filters"),
-    (NODE, r"^None of the selected packages has a "),
-    (&["nx"], r"No tasks were run|^No projects with target"),
-    (&["dbt"], r"\bNothing to do\. Try checking your model configs "),
-    (&["lerna"], r"^lerna \S+ .*No packages found with the lifecycle script "),
-    (&["turbo"], r"^\s*No tasks were executed as part of this run"),
-    // Runs without tests. Some of these programs then fail, and some do not.
-    (NODE, NO_TESTS_FOUND),
-    (NODE, r"^Error: no test specified$"),
-    (&["jest", "vitest", "react-scripts"], NO_TESTS_FOUND),
-    (&["node", "tsx"], r"^(?:#|ℹ) tests 0$|^Could not find '[^']*'$"),
-    (&["bun", "lein"], r"^Ran 0 tests "),
-    (&["playwright"], r"^Error: No tests found"),
-    (&["mocha", "mochapack"], r"^Error: No test files found"),
-    (&["jasmine"], r"^Incomplete: No specs found"),
-    (&["cypress"], r"^Can't run because no spec files were found"),
-    (&["wtr", "web-test-runner"], r"\bCould not find any test files with pattern"),
-    (&["ava"], r"^\s*\S+ Couldn.t find any (?:files to test|matching tests)"),
-    (&["deno"], r"^error: No (?:test modules|target files) found"),
-    (
-        &["python", "unittest", "nose2", "manage.py", "runtests.py"],
-        r"^NO TESTS RAN|^Ran 0 tests in ",
-    ),
-    (&["nox"], r"^nox > Session \S+ skipped: "),
-    (&["cargo"], r"^error: no tests to run"),
-    (&["go"], r"^\?\s+\S+\s+\[no test files\]$|^no packages to test|matched no packages$"),
-    (&["go"], r"^no Go files in |^package \S+: no Go files in "),
-    (&["golangci-lint"], r"\bno go files to analyze\b"),
-    (&["mypy", "dmypy"], r"^There are no \.py\[i\] files in directory "),
-    (&["ctest"], r"^No tests were found!!!|^No test configuration file found!"),
-    (&["meson"], r"^No (?:suitable )?tests defined\."),
-    (&["bazel", "bazelisk"], r"^ERROR: No test targets were found, yet testing was requested"),
-    (&["biome"], r"\bNo files were processed in the specified paths\b"),
-    (&["black"], r"^No Python files are present to be formatted"),
-    (&["dotnet"], r"^No test (?:is available in|matches the given testcase filter)"),
-    (&["dotnet"], r"^Test run summary: Zero tests ran"),
-    (&["gradle", "gradlew"], r"^\s*> No tests found for given includes: "),
-    (&["mvn", "mvnw", "mvnd"], r"^\[ERROR\] .*\bNo tests (?:were executed|matching pattern )"),
-    (&["forge"], r"^No tests (?:found in project|match the provided pattern)"),
-    (&["phpunit", "paratest", "composer"], r"^No tests executed!"),
-    (&["pest", "artisan"], r"^\s*INFO\s+No tests found\."),
-    (
-        &["mix"],
-        r"^There are no tests to run|^The --only option was given to .+ no test was executed",
-    ),
-    (
-        &["bun"],
-        r"^The following filters did not match any test files:|^error: regex .+ matched 0 tests",
-    ),
-    (&["swift"], r"No matching test cases were run"),
-    (&["pants"], r"\bNo applicable files or targets matched"),
-    (&["opa"], r"^no test cases found"),
-    (&["ginkgo"], r"^Found no test suites"),
-    (&["phpstan"], r"^\s*\[ERROR\] No files found to analyse"),
-    (&["ktlint"], r"^No files matched"),
-    (&["staticcheck"], r#"^warning: "\S+" matched no packages"#),
-    (&["flutter", "dart"], r"^No tests (?:ran\.|were found\.|match )"),
-];
-
 /// The messages with which `make`, `task` and `mise` report that they ran nothing for a target. If
 /// there is a folder with the name of a target of tests that is not in `.PHONY`, `make` finds it up
 /// to date.
@@ -403,7 +56,11 @@ const UP_TO_DATE: &str = r#"^g?make: (?:Nothing to be done for ['‘`]{}['’]|[
 /// Messages with which a build tool reports that a part of the project has no tests, each before
 /// the pattern of the lines that it prints about a part with tests.
 const NO_TESTS_IN_PART: &[(&[&str], &str, &str)] = &[
-    (MAVEN, r"^\[INFO\] (?:No tests to run|Tests are skipped)\.$", r"^\[\S+\] Tests run: [1-9]"),
+    (
+        &["mvn", "mvnw", "mvnd"],
+        r"^\[INFO\] (?:No tests to run|Tests are skipped)\.$",
+        r"^\[\S+\] Tests run: [1-9]",
+    ),
     (
         &["gradle", "gradlew"],
         r"^> Task \S*[Tt]est NO-SOURCE$",
@@ -419,14 +76,6 @@ const NO_TESTS_IN_PART: &[(&[&str], &str, &str)] = &[
         r"^\s*Executed 0 tests, with 0 failures",
         r"^\s*Executed [1-9]|^Test [Cc]ase '.+' (?:passed|failed)|Test run with [1-9]",
     ),
-];
-
-/// Messages with which a program reports that there was nothing to check, although it then prints
-/// the summary of a pass.
-static NOTHING_CHECKED: &[RunnerMessage] = &[
-    (&["ruff"], r"^warning: No Python files found under the given path"),
-    (&["pyright", "basedpyright"], r"^No source files found\."),
-    (&["oxlint"], r"^Finished in \S+ on 0 files "),
 ];
 
 /// The patterns of the summary lines of runs whose filter matched no test, each after a part of the
@@ -618,8 +267,7 @@ pub(super) fn says_not_started(
     }
     // The names of the programs that a script runs are not known.
     let any = r"[^'\x22]+".to_owned();
-    let known = FAILURES.iter().filter(|(programs, _)| is_run_by(call, programs));
-    let known = known.map(|(_, message)| (*message, &names));
+    let known = messages_of(call, "failure").map(|message| (message, &names));
     let known = known.chain(NOT_FOUND.map(|message| (message, &programs)));
     let known = known.chain([(NOT_FOUND_BY_CMD, &programs)]);
     // In the output of a script, the tool that does not know an option may be any of several.
@@ -649,7 +297,7 @@ pub(super) fn says_nothing_ran(call: &CheckCall, lines: &[&str]) -> bool {
             && is_run_by(call, &["make", "gmake", "task", "go-task", "mise", "rtx"])
             && is_said(UP_TO_DATE, &regex::escape(&call.call), lines.iter().copied())
     };
-    says_any(NOTHING_RAN, call, lines) || is_up_to_date()
+    says_any("nothing-ran", call, lines) || is_up_to_date()
 }
 
 /// Returns whether the whole output of a build tool says that no part of the project has tests.
@@ -663,12 +311,17 @@ pub(super) fn says_no_part_has_tests(call: &CheckCall, lines: &[&str]) -> bool {
 
 /// Returns whether the output says that there was nothing to check, whatever its summary is.
 pub(super) fn says_nothing_checked(call: &CheckCall, lines: &[&str]) -> bool {
-    says_any(NOTHING_CHECKED, call, lines)
+    says_any("nothing-checked", call, lines)
 }
 
-fn says_any(known: &[RunnerMessage], call: &CheckCall, lines: &[&str]) -> bool {
-    let mut known = known.iter().filter(|(programs, _)| is_run_by(call, programs));
-    known.any(|(_, message)| is_said(message, "", lines.iter().copied()))
+/// Returns the patterns with which the programs of a check say this.
+fn messages_of(call: &CheckCall, says: &str) -> impl Iterator<Item = &'static str> {
+    let is_of_call = move |row: &&RunnerMessage| row.says == says && is_run_by(call, &row.programs);
+    MESSAGES.iter().filter(is_of_call).map(|row| row.pattern)
+}
+
+fn says_any(says: &str, call: &CheckCall, lines: &[&str]) -> bool {
+    messages_of(call, says).any(|message| is_said(message, "", lines.iter().copied()))
 }
 
 #[cfg(test)]
@@ -689,10 +342,15 @@ mod tests {
             compiled(message);
             assert!(any_name(message).is_some(), "{message}");
         }
-        for (programs, message) in FAILURES.iter().chain(NOTHING_RAN).chain(NOTHING_CHECKED) {
-            compiled(message);
-            assert!(any_name(message).is_some(), "{message}");
-            assert!(!programs.is_empty(), "{message}");
+        let is_row = |line: &&str| !line.starts_with('#');
+        let rows = include_str!("runner_messages.tsv").lines().filter(is_row).count();
+        assert_eq!(MESSAGES.len(), rows);
+        for RunnerMessage { says, programs, pattern } in &*MESSAGES {
+            compiled(pattern);
+            assert!(any_name(pattern).is_some(), "{pattern}");
+            assert!(["failure", "nothing-ran", "nothing-checked"].contains(says), "{says}");
+            assert!(programs.iter().all(|program| !program.is_empty()), "{pattern}");
+            assert_eq!(*pattern, pattern.trim(), "an editor removes the blanks");
         }
     }
 
