@@ -4,6 +4,7 @@ use super::call_arguments::{program_name, rest_of, sbt_arguments};
 use super::check_call::{CheckCall, RunSurroundings};
 use super::non_checking::checks_nothing;
 use super::script_call::{script_call, script_file_call};
+use super::summary_table;
 use super::target;
 use super::tools::{CheckTool, ExitCodeMeaning, SCRIPTS, TOOLS};
 use super::wrapper::{self, InnerCommand};
@@ -99,5 +100,5 @@ fn tool_call(
         ExitCodeMeaning::OnlyOutput => ExitCodeMeaning::OnlyOutput,
         _ => tool.exit,
     };
-    Some(CheckCall { exit, summary: Some(tool.summary), ..found })
+    Some(CheckCall { exit, summary: summary_table::find(tool.summary), ..found })
 }

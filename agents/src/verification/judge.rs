@@ -484,12 +484,12 @@ impl CheckJudge<'_> {
         let call = &place.call;
         // These tools end with the same lines, whatever their goals run.
         let of_script = match call.tool {
-            "mvn" => summary_table::MAVEN.failing,
-            "gradle" => summary_table::GRADLE.failing,
-            _ => "",
+            "mvn" => summary_table::find("maven"),
+            "gradle" => summary_table::find("gradle"),
+            _ => None,
         };
-        let mut failing = vec![call.summary.map_or(of_script, |summary| summary.failing)];
-        failing.extend(call.summary.into_iter().flat_map(|summary| summary.also_failing));
+        let mut failing = vec![call.summary.or(of_script).map_or("", |summary| summary.failing)];
+        failing.extend(call.summary.into_iter().flat_map(|summary| &summary.also_failing));
         // Go and Deno have no minimum.
         if call.limits == RunLimits::Coverage && !matches!(call.tool, "go" | "deno") {
             failing.push(coverage_failure(call.tool));

@@ -3,7 +3,7 @@
 //! A line counts only if it has the whole form of a summary, with the counts. A word such as
 //! `failed` proves nothing.
 
-use super::summary_table::SUMMARIES;
+use super::summary_table::{self, SUMMARIES};
 use super::visibility::OutputVisibility;
 use regex::{Regex, RegexSet};
 use std::sync::OnceLock;
@@ -35,10 +35,11 @@ pub(super) enum VerdictScope {
 }
 
 /// The summary lines of a tool.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SummaryPatterns {
+    pub(super) name: &'static str,
     /// The patterns of the lines, and what a line of each means.
-    pub(super) shapes: &'static [(&'static str, LineVerdict)],
+    pub(super) shapes: Vec<(&'static str, LineVerdict)>,
     /// Whether a run that passed prints nothing.
     pub(super) silent: bool,
     /// Whether these lines also count in the output of a script.
@@ -47,7 +48,9 @@ pub(super) struct SummaryPatterns {
     pub(super) failing: &'static str,
     /// Examples of other lines of a failed run. A pass counts after a filter only if the filter
     /// lets these lines through.
-    pub(super) also_failing: &'static [&'static str],
+    pub(super) also_failing: Vec<&'static str>,
+    /// The compiled patterns, once they are needed.
+    pub(super) matcher: OnceLock<Option<SummaryMatcher>>,
 }
 
 /// What the output says about the runs of one tool.
@@ -75,12 +78,14 @@ pub(super) fn ascii(pattern: &str) -> String {
 }
 
 /// A compiled set of patterns of summary lines.
+#[derive(Debug)]
 pub(super) struct SummaryMatcher {
     set: RegexSet,
     each: Vec<LinePattern>,
 }
 
 /// A pattern of a set. It is also compiled alone if its groups are needed.
+#[derive(Debug)]
 struct LinePattern {
     pattern: String,
     compiled: OnceLock<Option<Regex>>,
@@ -95,7 +100,7 @@ impl LinePattern {
 
 impl SummaryMatcher {
     fn new<'s>(summaries: impl Iterator<Item = &'s SummaryPatterns>) -> Option<Self> {
-        let shapes = summaries.flat_map(|summary| summary.shapes);
+        let shapes = summaries.flat_map(|summary| &summary.shapes);
         let each: Vec<_> = shapes
             .map(|(pattern, says)| LinePattern {
                 pattern: ascii(pattern),
@@ -190,26 +195,24 @@ impl SummaryMatcher {
 /// The maximum number of line numbers in each list of [`SummaryMatches`].
 const MAX_FOUND: usize = 64;
 
-/// Returns the compiled patterns of a tool.
-pub(super) fn tool_matcher(summary: &SummaryPatterns) -> Option<&'static SummaryMatcher> {
-    static COMPILED: [OnceLock<Option<SummaryMatcher>>; SUMMARIES.len()] =
-        [const { OnceLock::new() }; SUMMARIES.len()];
-    let number = SUMMARIES.iter().position(|known| std::ptr::eq(*known, summary))?;
-    let compile = || SummaryMatcher::new(std::iter::once(summary));
-    COMPILED.get(number)?.get_or_init(compile).as_ref()
+/// Returns the compiled patterns of a tool; `None` if it has none.
+pub(super) fn tool_matcher(summary: &SummaryPatterns) -> Option<&SummaryMatcher> {
+    let has_lines = !summary.shapes.is_empty();
+    let compile = || has_lines.then(|| SummaryMatcher::new(std::iter::once(summary))).flatten();
+    summary.matcher.get_or_init(compile).as_ref()
 }
 
 /// Returns the patterns that count in the output of any script.
 pub(super) fn script_matcher() -> Option<&'static SummaryMatcher> {
     static COMPILED: OnceLock<Option<SummaryMatcher>> = OnceLock::new();
-    let known = SUMMARIES.iter().copied().filter(|summary| summary.in_scripts);
+    let known = SUMMARIES.iter().filter(|summary| summary.in_scripts);
     COMPILED.get_or_init(|| SummaryMatcher::new(known)).as_ref()
 }
 
 /// Returns the patterns of the lines that tools print after the summary of a run.
 fn trailer_patterns() -> Option<&'static RegexSet> {
     static TRAILERS: OnceLock<Option<RegexSet>> = OnceLock::new();
-    let patterns = super::summary_table::TRAILERS.iter().map(|pattern| ascii(pattern));
+    let patterns = summary_table::trailers().map(ascii);
     TRAILERS.get_or_init(|| RegexSet::new(patterns).ok()).as_ref()
 }
 
