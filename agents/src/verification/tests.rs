@@ -2448,6 +2448,12 @@ fn a_run_of_go_test_with_an_option_passes_by_its_only_line() {
     }
 }
 
+#[test]
+fn every_line_of_the_table_of_runners_is_read() {
+    let lines = include_str!("runners.tsv").lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(wrapper::RUNNERS.len(), lines.count());
+}
+
 /// A row of the page's table: what is before and after its example of a line that reports a pass.
 type PageRow = (String, &'static summary::SummaryPatterns, String);
 /// The calls of one kind with the same summary.

@@ -2,6 +2,7 @@
 //! arguments, such as `sudo`, `timeout 60`, `uv run` or `docker exec NAME`.
 
 use super::call_arguments::sets_option;
+use std::sync::LazyLock;
 
 /// The command that a runner runs.
 pub(super) enum InnerCommand<'w, 'a> {
@@ -11,139 +12,28 @@ pub(super) enum InnerCommand<'w, 'a> {
     Line(String),
 }
 
-const CONTAINER: &[&str] = &[
-    "-v", "--volume", "-e", "--env", "-w", "--workdir", "-u", "--user", "--name", "--network",
-    "--net", "--mount", "-p", "--publish", "--platform", "--entrypoint", "--env-file", "-h",
-    "--hostname", "-m", "--memory", "--cpus", "--gpus", "--shm-size", "--ulimit", "--add-host",
-    "--cap-add", "--security-opt", "--index", "--label", "-l", "--tmpfs", "--ipc", "--pull",
-    "--device", "--cap-drop", "--dns", "--expose", "--group-add", "--link", "--memory-swap",
-    "--network-alias", "--pid", "--pids-limit", "--restart", "--runtime", "--stop-timeout",
-    "--sysctl", "--userns", "--volumes-from",
-];
-const UV: &[&str] = &[
-    "--with", "--with-requirements", "--with-editable", "--extra", "--group", "--only-group",
-    "--python", "-p", "--package", "--directory", "--project", "--env-file", "--index-url",
-    "--from", "--no-extra", "--no-group", "--index", "--default-index", "--extra-index-url",
-    "--find-links", "--resolution", "--prerelease", "--link-mode", "--exclude-newer", "--color",
-    "--cache-dir", "--config-file", "--upgrade-package", "-P", "--python-platform",
-];
-const NPM: &[&str] = &["-p", "--package", "--prefix", "-w", "--workspace"];
 const PYTHON: &[&str] = &["-W", "-X"];
 const NODE: &[&str] = &["-r", "--require", "--import", "--loader", "--env-file"];
 const SSH: &[&str] = &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"];
-const COVERAGE: &[&str] = &[
-    "-r", "--reporter", "-n", "--include", "-x", "--exclude", "-o", "--report-dir", "--src",
-    "--lines", "--branches", "--functions", "--statements", "--temp-directory",
-];
-const CONDA: &[&str] = &["-n", "--name", "-p", "--prefix", "--cwd"];
 
-/// The runners: the first words of their calls (a program and a subcommand), their options with a
-/// value, and the number of words between the options and the command, such as the name of a
-/// container. If several match a command, the one with the most words counts.
-const RUNNERS: &[(&[&str], &[&str], usize)] = &[
-    (
-        &[
-            "command", "builtin", "call", "winpty", "noglob", "nohup", "arch", "fvm", "symfony",
-            "lando", "composer exec", "go tool", "go run", "busybox", "catchsegv", "fakeroot",
-            "distrobox enter", "guix shell", "devenv shell", "jenv exec", "prlimit", "sail",
-            "setsid", "unbuffer", "chronic", "eatmydata", "dbus-run-session", "bunx", "pnpx",
-            "pnpm exec", "yarn exec", "bun x", "yarn run", "yarn", "pnpm", "bun run", "poetry run",
-            "pipenv run", "hatch run", "rye run", "pdm run", "bundle exec", "mise exec", "mise x",
-            "devbox run", "flox activate", "opam exec", "stack exec", "cabal exec", "corepack",
-            "dotenv run", "dotenv", "asdf exec", "pyenv exec", "rbenv exec", "cross-env",
-            "ddtrace-run", "firejail", "rtk", "rtk err", "rtk test", "rtk proxy",
-            "docker-php-entrypoint", "ddev exec",
-        ],
-        &[],
-        0,
-    ),
-    (&["sudo"], &["-u", "-g", "-p", "-C", "-D"], 0),
-    (&["doas"], &["-u", "-C"], 0),
-    (&["env"], &["-u", "--unset", "-C", "--chdir"], 0),
-    (&["time"], &["-f", "-o"], 0),
-    (&["nice"], &["-n", "--adjustment"], 0),
-    (&["ionice"], &["-c", "-n"], 0),
-    (&["exec"], &["-a"], 0),
-    (&["xcrun"], &["--sdk", "-sdk", "--toolchain"], 0),
-    (
-        &["yarn workspace", "direnv exec", "nvm exec", "rustup run", "chamber exec", "faketime"],
-        &[],
-        1,
-    ),
-    (&["chrt", "chruby-exec", "setarch"], &[], 1),
-    (&["fnm exec"], &["--using"], 0),
-    (&["railway run"], &["-s", "--service", "-e", "--environment"], 0),
-    (&["toolbox run"], &["-c", "--container"], 0),
-    (&["volta run"], &["--node", "--npm", "--pnpm", "--yarn"], 0),
-    (&["perf stat"], &["-e", "--event", "-o", "--output", "-r", "--repeat"], 0),
-    (&["strace"], &["-o", "-e", "-s", "-P"], 0),
-    // The form of macOS: `script FILE COMMAND`.
-    (&["script"], &["-t"], 1),
-    (&["wsl"], &["-d", "--distribution", "-u", "--user", "--cd"], 0),
-    (&["stdbuf"], &["-o", "-e", "-i"], 0),
-    (&["xvfb-run"], &["-s", "--server-args", "-n", "--server-num", "-e", "-f", "-w"], 0),
-    (&["sshpass"], &["-p", "-f"], 0),
-    (&["srun"], &["-n", "-N", "-c", "-p", "-t", "-J", "-A"], 0),
-    (&["mpirun", "mpiexec"], &["-n", "-np", "-H", "--hostfile"], 0),
-    (&["numactl"], &["-N", "-m", "-C"], 0),
-    (&["caffeinate"], &["-t", "-w"], 0),
-    (&["timeout", "gtimeout"], &["-k", "--kill-after", "-s", "--signal"], 1),
-    (&["runuser"], &["-u", "--user", "-g", "--group"], 0),
-    (
-        &["xargs"],
-        &[
-            "-n", "-I", "-P", "-L", "-d", "-a", "-s", "-E", "--max-args", "--max-procs",
-            "--arg-file",
-        ],
-        0,
-    ),
-    (&["nyc", "c8"], COVERAGE, 0),
-    (
-        &["devcontainer exec"],
-        &["--workspace-folder", "--config", "--container-id", "--id-label", "--remote-env"],
-        0,
-    ),
-    (&["npx", "npm exec", "npm x"], NPM, 0),
-    (&["pnpm dlx"], &["--package"], 0),
-    (&["yarn dlx"], &["-p", "--package"], 0),
-    (&["uv run", "uv tool run", "uvx"], UV, 0),
-    (&["pipx run"], &["--spec"], 0),
-    (&["pixi run"], &["-e", "--environment", "--manifest-path"], 0),
-    (&["conda run", "mamba run", "micromamba run"], CONDA, 0),
-    (
-        &["coverage run"],
-        &[
-            "--source", "--rcfile", "--omit", "--include", "--concurrency", "--data-file",
-            "--context",
-        ],
-        0,
-    ),
-    (&["dotenvx run"], &["-f", "--env-file", "-e", "--env"], 0),
-    (&["doppler run"], &["-p", "--project", "-c", "--config"], 0),
-    (&["infisical run"], &["--env", "--path", "--projectId"], 0),
-    (&["op run"], &["--env-file"], 0),
-    (&["aws-vault exec"], &["-d", "--duration"], 1),
-    (&["taskset"], &["-c", "--cpu-list"], 0),
-    (&["flock"], &["-w", "--timeout", "-E"], 1),
-    (&["env-cmd"], &["-f", "--file", "-e", "--environments", "-r", "--rc-file"], 0),
-    (&["dotenv-cli"], &["-e", "-v", "-p", "-c"], 0),
-    (&["systemd-run"], &["-p", "--property", "-u", "--unit", "-E", "--setenv"], 0),
-    (&["php"], &["-d", "-c"], 0),
-    (
-        &[
-            "docker exec", "docker run", "docker container exec", "docker container run",
-            "nerdctl exec", "nerdctl run", "podman exec", "podman run", "docker-compose run",
-            "docker-compose exec", "docker compose run", "docker compose exec",
-            "podman compose run", "podman compose exec",
-        ],
-        CONTAINER,
-        1,
-    ),
-    (&["lxc exec", "incus exec", "multipass exec"], &["--env", "--cwd"], 1),
-    (&["limactl shell"], &["--workdir"], 1),
-    (&["apptainer exec", "singularity exec"], &["-B", "--bind", "--pwd"], 1),
-    (&["kubectl exec", "oc exec"], &["-n", "--namespace", "-c", "--container"], 1),
-];
+/// A runner: a line of `runners.tsv`.
+pub(super) struct Runner {
+    calls: Vec<&'static str>,
+    /// Its options with a value.
+    valued: Vec<&'static str>,
+    /// The number of words between its options and the command.
+    operands: usize,
+}
+
+pub(super) static RUNNERS: LazyLock<Vec<Runner>> = LazyLock::new(|| {
+    let runners = include_str!("runners.tsv").lines().filter_map(|line| {
+        let mut columns = line.split('\t');
+        let (calls, valued) = (columns.next()?.split(", "), columns.next()?.split_whitespace());
+        let operands = columns.next()?.parse().ok()?;
+        Some(Runner { calls: calls.collect(), valued: valued.collect(), operands })
+    });
+    runners.collect()
+});
 
 /// Runners whose command is only the words after `--`, if there is a `--`.
 const AFTER_DASHES: &[&str] = &["distrobox", "guix", "kubectl", "mise", "oc", "rtx"];
@@ -240,11 +130,11 @@ pub(super) fn inner<'w, 'a>(
         let mut wanted = call.split(' ').enumerate();
         call.starts_with(program) && wanted.all(|(at, word)| words.get(at) == Some(&word))
     };
-    let found = RUNNERS.iter().flat_map(|(calls, valued, operands)| {
-        let found = calls.iter().filter(is_here);
-        found.map(move |call| (call.split(' ').count(), *valued, *operands))
+    let found = RUNNERS.iter().flat_map(|runner| {
+        let found = runner.calls.iter().filter(is_here);
+        found.map(move |call| (call.split(' ').count(), runner))
     });
-    let (count, valued, operands) = found.max_by_key(|(count, ..)| *count)?;
+    let (count, runner) = found.max_by_key(|(count, _)| *count)?;
     let rest = words.get(count..)?;
     // `command -v NAME` only finds the program.
     if program == "command" && matches!(rest.first(), Some(&("-v" | "-V"))) {
@@ -254,8 +144,8 @@ pub(super) fn inner<'w, 'a>(
     let command = match dashes.filter(|_| AFTER_DASHES.contains(&program)) {
         Some(at) => rest.get(at + 1..)?,
         None => {
-            let command = after_options(rest, valued);
-            after_options(command.get(operands..).unwrap_or_default(), &[])
+            let command = after_options(rest, &runner.valued);
+            after_options(command.get(runner.operands..).unwrap_or_default(), &[])
         }
     };
     // The options of the command itself are not the runner's.
