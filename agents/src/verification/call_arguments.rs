@@ -1,6 +1,6 @@
 //! The name of a program, and its arguments without the words that name a call.
 
-use super::target;
+use super::program_words::words_of;
 
 /// Returns the name of a program without its folder, its version and script extensions.
 pub(super) fn program_name(word: &str) -> &str {
@@ -46,7 +46,7 @@ fn first_plain(program: &str, words: &[&str]) -> Option<usize> {
     let mut at = 0;
     loop {
         let word = words.get(at)?;
-        if target::VALUED.iter().any(|(name, options)| *name == program && options.contains(word)) {
+        if words_of("valued", program).contains(word) {
             at += 2;
         } else if word.starts_with(['-', '+']) {
             at += 1;
@@ -59,8 +59,7 @@ fn first_plain(program: &str, words: &[&str]) -> Option<usize> {
 /// Returns the words that are not options, each with its index. With `many` (as in `nx run-many`),
 /// an option names the target.
 pub(super) fn plain_words<'a>(tool: &str, words: &[&'a str], many: bool) -> Vec<(usize, &'a str)> {
-    let valued = target::VALUED.iter().filter(|(name, _)| *name == tool);
-    let valued: Vec<&str> = valued.flat_map(|(_, options)| options.iter().copied()).collect();
+    let valued = words_of("valued", tool);
     let mut plain = Vec::new();
     let mut at = 0;
     // Words after `--` belong to the script.

@@ -20,6 +20,7 @@ mod judge;
 mod non_checking;
 mod outcome_solver;
 mod plan_builder;
+mod program_words;
 mod runner_failure;
 mod script_call;
 mod summary;

@@ -1,6 +1,7 @@
 //! The words with which a program checks nothing, such as `--help`.
 
 use super::call_arguments::has_make_flag;
+use super::program_words::words_of;
 
 /// Options with which a tool does not check anything.
 const NON_CHECKING_OPTIONS: &[&str] = &[
@@ -18,75 +19,6 @@ const OTHER_MEANINGS: &[(&[&str], &str)] = &[
     (&["pg_prove"], "-h"),
 ];
 
-/// More words with which these programs check nothing: options, and subcommands of programs that
-/// also check without one.
-const NON_CHECKING_WORDS: &[(&[&str], &[&str])] = &[
-    (&["actionlint"], &["-init-config"]),
-    (&["ava"], &["--reset-cache"]),
-    (&["bats"], &["--count", "-c"]),
-    (&["bazel", "bazelisk"], &["--nobuild"]),
-    (&["behave"], &["-d", "--steps-catalog"]),
-    (&["clang-tidy"], &["--list-checks", "-list-checks", "--dump-config", "-dump-config"]),
-    (&["clang-tidy"], &["--explain-config", "-explain-config", "--verify-config"]),
-    (&["cspell"], &["init", "link", "suggestions", "trace", "dictionaries", "cache"]),
-    (&["elm-test"], &["init", "install", "make", "watch"]),
-    (&["cargo", "cross"], &["--build-plan", "--unit-graph"]),
-    // Subcommands of `cargo deny` and `cargo llvm-cov`.
-    (&["cargo", "cross"], &["clean", "fetch", "init", "list", "report", "show-env"]),
-    (&["ctest"], &["-N", "--show-only"]),
-    (&["deno"], &["--no-run"]),
-    (&["detekt"], &["--generate-config"]),
-    (&["dmypy"], &["start", "restart", "stop", "status", "kill", "suggest", "inspect", "hang"]),
-    (&["dotnet"], &["-t"]),
-    (&["eslint"], &["--env-info"]),
-    (&["ginkgo"], &["bootstrap", "build", "generate", "help", "labels", "outline", "unfocus"]),
-    (&["ginkgo"], &["version", "watch"]),
-    (&["go"], &["-n"]),
-    (&["gofmt", "gofumpt", "goimports"], &["-w"]),
-    (
-        &["golangci-lint"],
-        &["cache", "completion", "config", "custom", "fmt", "formatters", "help", "linters"],
-    ),
-    (&["golangci-lint"], &["migrate", "version"]),
-    (&["gotestsum"], &["help", "tool"]),
-    (&["gradle", "gradlew"], &["-m", "--task"]),
-    (&["jasmine"], &["init", "examples", "version"]),
-    (&["just"], &["-n", "-l", "-s", "--show", "--summary", "--evaluate", "--dump"]),
-    (&["mise", "rtx"], &["-n"]),
-    (&["ninja"], &["-n", "-t", "clean"]),
-    (&["nox"], &["-l", "--list-sessions"]),
-    (&["phpunit"], &["--list-suites", "--list-groups", "--list-test-files", "--check-version"]),
-    (&["phpunit"], &["--generate-configuration", "--migrate-configuration"]),
-    (&["prove"], &["--dry", "-D"]),
-    (&["pylint"], &["--list-msgs", "--list-msgs-enabled", "--help-msg", "--generate-rcfile"]),
-    (&["pylint"], &["--generate-toml-config", "--list-extensions"]),
-    (&["pyright", "basedpyright"], &["--createstub"]),
-    (&["pytest", "py.test"], &["--setup-plan", "--setup-only", "--cache-show"]),
-    (&["pytest", "py.test"], &["--fixtures-per-test"]),
-    (&["rake"], &["-n", "-T", "-P", "-W", "--tasks", "--prereqs"]),
-    (&["robot", "pabot"], &["--dryrun"]),
-    (&["rubocop"], &["-L", "--list-target-files", "--show-cops", "--auto-gen-config"]),
-    (&["staticcheck"], &["-explain", "-list-checks"]),
-    (&["swift"], &["list"]),
-    (&["swiftlint"], &["docs", "generate-docs", "rules", "version"]),
-    (&["testcafe", "nightwatch"], &["-b", "--list-browsers", "--info"]),
-    (&["tap"], &["config", "debug", "dump-config", "list", "plugin", "report", "versions"]),
-    (&["task", "go-task"], &["-n", "-l", "--dry", "--summary", "--status"]),
-    (
-        &["tox"],
-        &["-l", "-a", "--listenvs", "--listenvs-all", "--notest", "list", "config", "devenv"],
-    ),
-    (&["tox"], &["l", "c", "d", "q", "quickstart", "de", "depends", "e", "exec", "schema"]),
-    (&["tsc", "vue-tsc", "tsgo"], &["-v", "--clean", "--dry"]),
-    (&["turbo"], &["--dry", "--graph"]),
-    (&["vitest"], &["list", "init"]),
-    (&["xcodebuild"], &["-dry-run", "-n", "-showBuildSettings"]),
-    (&["zig"], &["-l", "--list-steps"]),
-    // The option for their version. For other programs it means that they print more.
-    (&["bats", "eslint", "hadolint", "jasmine", "jest", "kubeconform", "luacheck"], &["-v"]),
-    (&["rspec", "rubocop", "stylelint", "tflint", "tslint", "vale", "vitest", "yamllint"], &["-v"]),
-];
-
 /// Whether a program with this option prints something and checks nothing.
 pub(super) fn is_non_checking(program: &str, option: &str) -> bool {
     let mut others = OTHER_MEANINGS.iter().filter(|(programs, _)| programs.contains(&program));
@@ -95,8 +27,7 @@ pub(super) fn is_non_checking(program: &str, option: &str) -> bool {
 
 /// Returns whether this program checks nothing if it gets these arguments besides its subcommand.
 pub(super) fn checks_nothing(program: &str, call: &str, rest: &[&str]) -> bool {
-    let known = NON_CHECKING_WORDS.iter().filter(|(programs, _)| programs.contains(&program));
-    let known: Vec<&str> = known.flat_map(|(_, words)| words.iter().copied()).collect();
+    let known = words_of("non-checking", program);
     let options = rest.iter().take_while(|word| **word != "--");
     let mut options = options.filter(|word| word.starts_with('-'));
     let has_more = matches!(call, "" | "deny" | "llvm-cov") || program == "swift";

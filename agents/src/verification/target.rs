@@ -5,68 +5,7 @@
 //! other word is a file, a folder, a package or a name to which the run is limited. Options that
 //! change only what is printed are left out.
 
-const GRADLE: &[&str] =
-    &["-p", "--project-dir", "-b", "-c", "-x", "--tests", "-I", "--configuration", "--dependency"];
-
-/// Options of tools that take the next word as their value and may come before a subcommand.
-pub(super) const VALUED: &[(&str, &[&str])] = &[
-    ("cargo", &["--manifest-path", "--config", "-C", "-Z", "--color", "--profile"]),
-    ("go", &["-C"]),
-    ("make", &["-C", "-f", "-I", "-o", "-W", "--directory", "--file"]),
-    ("gmake", &["-C", "-f"]),
-    ("just", &["-f", "--justfile", "-d", "--working-directory", "--set"]),
-    ("task", &["-t", "--taskfile", "-d", "--dir"]),
-    ("mise", &["-C", "--cd", "-j"]),
-    ("npm", &["-w", "--workspace", "--prefix", "-C", "--loglevel"]),
-    (
-        "pnpm",
-        &[
-            "--filter", "-F", "-C", "--dir", "--prefix", "--reporter", "--loglevel",
-            "--workspace-concurrency",
-        ],
-    ),
-    ("yarn", &["--cwd"]),
-    ("bun", &["--cwd", "--filter"]),
-    ("deno", &["-c", "--config", "--cwd"]),
-    ("turbo", &["--filter", "-F", "--cwd", "--concurrency"]),
-    ("nx", &["-t", "--target", "--targets", "-p", "--projects", "-c", "--parallel"]),
-    ("lerna", &["--scope", "--ignore", "--since"]),
-    ("mvn", &["-f", "--file", "-pl", "--projects", "-P", "-s", "-rf", "-T"]),
-    ("gradle", GRADLE),
-    ("gradlew", GRADLE),
-    (
-        "xcodebuild",
-        &[
-            "-scheme", "-project", "-workspace", "-destination", "-configuration", "-sdk",
-            "-derivedDataPath",
-        ],
-    ),
-    ("docker", &["--context", "-H"]),
-    ("terraform", &["-chdir"]),
-    ("helm", &["-n", "--namespace"]),
-    ("golangci-lint", &["--config"]),
-    ("playwright", &["--config", "-c"]),
-    ("dotnet", &["--project"]),
-];
-
-/// Options that name the directory of a run, or a file in it.
-const DIRECTORIES: &[(&str, &[&str])] = &[
-    ("cargo", &["--manifest-path", "-C"]),
-    ("go", &["-C"]),
-    ("make", &["-C", "--directory"]),
-    ("just", &["-d", "--working-directory"]),
-    ("task", &["-d", "--dir"]),
-    ("mise", &["-C", "--cd"]),
-    ("npm", &["--prefix", "-C"]),
-    ("pnpm", &["-C", "--dir", "--prefix"]),
-    ("yarn", &["--cwd"]),
-    ("bun", &["--cwd"]),
-    ("mvn", &["-f", "--file"]),
-    ("gradle", &["-p", "--project-dir"]),
-    ("ctest", &["--test-dir"]),
-    ("meson", &["-C"]),
-    ("ninja", &["-C"]),
-];
+use super::program_words::words_of;
 
 /// Options that change what is printed or the speed, not what is checked. Options with a value are
 /// in [`NOISE_VALUED`].
@@ -118,7 +57,7 @@ pub(super) fn normalized_target(
     let mut words = Vec::new();
     let mut directory = None;
     let mut arguments = arguments.iter().copied().filter(|word| *word != "--").peekable();
-    let directories = DIRECTORIES.iter().find(|(name, _)| *name == tool).map_or(&[][..], |it| it.1);
+    let directories = words_of("directory", tool);
     while let Some(argument) = arguments.next() {
         let (option, mut value) = match argument.split_once('=') {
             Some((option, value)) if option.starts_with('-') => (option, Some(value)),

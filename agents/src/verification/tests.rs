@@ -2455,6 +2455,20 @@ fn every_line_of_the_table_of_runners_is_read() {
     assert_eq!(wrapper::RUNNERS.len(), lines.count());
 }
 
+#[test]
+fn every_line_of_the_words_of_programs_is_read() {
+    let lists = ["valued", "directory", "before-subcommand", "non-checking"];
+    for line in include_str!("program_words.tsv").lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [list, programs, words] = columns.as_slice() else { panic!("{line}") };
+        assert!(lists.contains(list), "{line}");
+        for program in programs.split(' ') {
+            let known = program_words::words_of(list, program);
+            assert!(words.split(' ').all(|word| !word.is_empty() && known.contains(&word)), "{line}");
+        }
+    }
+}
+
 /// A row of the page's table: what is before and after its example of a line that reports a pass.
 type PageRow = (String, &'static summary::SummaryPatterns, String);
 /// The calls of one kind with the same summary.

@@ -2,6 +2,7 @@
 //! arguments, such as `sudo`, `timeout 60`, `uv run` or `docker exec NAME`.
 
 use super::call_arguments::sets_option;
+use super::program_words::words_of;
 use std::sync::LazyLock;
 
 /// The command that a runner runs.
@@ -37,21 +38,6 @@ pub(super) static RUNNERS: LazyLock<Vec<Runner>> = LazyLock::new(|| {
 
 /// Runners whose command is only the words after `--`, if there is a `--`.
 const AFTER_DASHES: &[&str] = &["distrobox", "guix", "kubectl", "mise", "oc", "rtx"];
-
-/// Programs with options that take a value before their subcommand.
-const BEFORE_SUBCOMMAND: &[(&str, &[&str])] = &[
-    ("docker", &["-c", "--context", "-H", "--host", "--config"]),
-    ("kubectl", &["-n", "--namespace", "--context", "--kubeconfig"]),
-    ("dotenv", &["-e", "-f", "-p", "--file"]),
-    ("hatch", &["-e", "--env", "-p", "--project"]),
-    ("npm", &["--prefix", "-C", "-w", "--workspace"]),
-    ("pdm", &["-p", "--project"]),
-    ("pipenv", &["--python"]),
-    ("pnpm", &["-C", "--dir", "-F", "--filter"]),
-    ("poetry", &["-C", "--directory", "-P", "--project"]),
-    ("uv", &["--directory", "--project", "--config-file", "--cache-dir", "--color"]),
-    ("yarn", &["--cwd"]),
-];
 
 /// Options before a subcommand whose value is the directory or package in which the command runs.
 const PLACES: &[&str] = &[
@@ -110,20 +96,20 @@ pub(super) fn inner<'w, 'a>(
     }
     scratch.push(program);
     let mut place = None;
-    let before = BEFORE_SUBCOMMAND.iter().find(|(name, _)| *name == program);
+    let valued = words_of("before-subcommand", program);
     // `docker compose -f FILE run` is found in the table as `docker compose run`.
     if matches!(program, "docker" | "podman") && rest.first() == Some(&"compose") {
         scratch.push("compose");
         scratch.extend(after_options(rest.get(1..)?, COMPOSE));
     } else if program == "docker-compose" {
         scratch.extend(after_options(rest, COMPOSE));
-    } else if let Some((_, valued)) = before {
+    } else if valued.is_empty() {
+        scratch.extend(rest);
+    } else {
         let after = after_options(rest, valued);
         let options = rest.get(..rest.len() - after.len()).unwrap_or_default();
         place = value_of(options, PLACES);
         scratch.extend(after);
-    } else {
-        scratch.extend(rest);
     }
     let words: &'w [&'a str] = scratch;
     let is_here = |call: &&&str| {
