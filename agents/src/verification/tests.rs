@@ -2464,7 +2464,10 @@ fn every_line_of_the_words_of_programs_is_read() {
         assert!(lists.contains(list), "{line}");
         for program in programs.split(' ') {
             let known = program_words::words_of(list, program);
-            assert!(words.split(' ').all(|word| !word.is_empty() && known.contains(&word)), "{line}");
+            assert!(
+                words.split(' ').all(|word| !word.is_empty() && known.contains(&word)),
+                "{line}"
+            );
         }
     }
 }
