@@ -7,6 +7,7 @@ use crate::git;
 use crate::integration::agent::{CodingAgent, InstallScope, InstallTarget, IntegrationPart};
 use crate::integration::binary;
 use crate::integration::detect;
+use crate::integration::fault::InstallationFault;
 use crate::integration::plan::InstallPlan;
 use crate::integration::receipt::ReceiptFolder;
 use crate::report::hooks::{
@@ -237,6 +238,9 @@ impl Verb for HooksStatusArgs {
 /// section is installed or cannot be examined.
 pub fn installations(agent: CodingAgent, target: &InstallTarget) -> Vec<ScopeStatus> {
     let scopes = InstallScope::ALL.into_iter().filter(|scope| agent.has_scope(*scope));
+    let off = detect::switched_off(agent, target).map(|(file, setting)| {
+        InstallationFault::switched_off(agent, setting, &shown_path(&file, target))
+    });
     scopes
         .map(|scope| {
             let parts: Vec<PartStatus> = detect::find_parts(agent, scope, target)
@@ -253,7 +257,11 @@ pub fn installations(agent: CodingAgent, target: &InstallTarget) -> Vec<ScopeSta
                         .cloned()
                         .collect(),
                     binaries: found.binaries,
-                    faults: found.faults,
+                    faults: {
+                        let is_off = found.part == IntegrationPart::Hooks && found.installed;
+                        let off = off.clone().filter(|_| is_off);
+                        found.faults.into_iter().chain(off).collect()
+                    },
                     error: found.error,
                 })
                 .collect();

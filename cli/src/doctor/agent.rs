@@ -148,7 +148,7 @@ fn add_findings(
                 severity: fault.severity,
                 about: name.to_owned(),
                 what: format!("{what}: {}", fault.what),
-                remedy: again.clone(),
+                remedy: fault.remedy.clone().unwrap_or_else(|| again.clone()),
             }));
             if let Some(error) = &part.error {
                 let remedy = "correct the file, or move it away";

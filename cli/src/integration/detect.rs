@@ -158,6 +158,27 @@ pub fn find_parts(
         .collect()
 }
 
+/// Returns the file and its setting that switch off all hooks of the agent. The narrowest file with
+/// the setting decides.
+pub fn switched_off(agent: CodingAgent, target: &InstallTarget) -> Option<(PathBuf, &'static str)> {
+    let (setting, pointer, off) = match agent {
+        CodingAgent::Claude => ("disableAllHooks", "/disableAllHooks", true),
+        CodingAgent::Gemini => ("hooksConfig.enabled", "/hooksConfig/enabled", false),
+        CodingAgent::Codex | CodingAgent::Cursor | CodingAgent::OpenCode => return None,
+    };
+    let scopes = InstallScope::ALL.into_iter().filter(|scope| agent.has_scope(*scope));
+    let mut files = scopes
+        .flat_map(|scope| agent.wanted_changes(scope, target))
+        .filter(|wanted| wanted.part == IntegrationPart::Hooks)
+        .map(|wanted| wanted.file);
+    let deciding = files.find_map(|path| {
+        let text = file::read(&path, Path::new("/")).ok()?.text?;
+        let value = json::values(&text).ok()?.pointer(pointer)?.as_bool()?;
+        Some((path, value))
+    });
+    deciding.filter(|(_, value)| *value == off).map(|(path, _)| (path, setting))
+}
+
 fn find_in_text(
     agent: CodingAgent,
     text: &str,

@@ -1,4 +1,5 @@
-//! Finds faults of an installation that an earlier version of forge made.
+//! Finds faults of an installation: what an earlier version of forge made, and hooks that are
+//! switched off.
 
 use super::agent::{CodingAgent, IntegrationPart, WantedContent};
 use super::json::{self, JsonEdit};
@@ -7,21 +8,34 @@ use crate::doctor::FindingSeverity;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A fault of an installation, which installing again fixes.
+/// A fault of an installation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InstallationFault {
     pub severity: FindingSeverity,
     /// Its description.
     pub what: String,
+    /// What to do about it; absent if installing again fixes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 impl InstallationFault {
     fn problem(what: impl Into<String>) -> Self {
-        Self { severity: FindingSeverity::Problem, what: what.into() }
+        Self { severity: FindingSeverity::Problem, what: what.into(), remedy: None }
     }
 
     fn advice(what: impl Into<String>) -> Self {
-        Self { severity: FindingSeverity::Advice, what: what.into() }
+        Self { severity: FindingSeverity::Advice, what: what.into(), remedy: None }
+    }
+
+    /// Returns the fault that a setting in this file switches off all hooks of the agent.
+    #[must_use]
+    pub fn switched_off(agent: CodingAgent, setting: &str, file: &str) -> Self {
+        let title = agent.title();
+        Self {
+            remedy: Some(format!("remove '{setting}' from {file}, and start {title} again")),
+            ..Self::problem(format!("{title} calls no hook: '{setting}' in {file} says so"))
+        }
     }
 }
 

@@ -158,7 +158,7 @@ pub struct PartStatus {
     pub binaries: Vec<String>,
     /// The binaries among them that are missing or not executable.
     pub missing_binaries: Vec<String>,
-    /// Its faults, which installing again fixes.
+    /// Its faults.
     pub faults: Vec<InstallationFault>,
     /// Why the file could not be examined.
     pub error: Option<String>,
@@ -206,7 +206,7 @@ impl PartStatus {
                 let binaries = self.binaries.join(", ");
                 (Tone::Warning, format!("calls {binaries}, not this forge"))
             }
-            (None, true) if !self.faults.is_empty() => {
+            (None, true) if self.faults.iter().any(|fault| fault.remedy.is_none()) => {
                 (Tone::Warning, "installed by an earlier forge".to_owned())
             }
             (None, true) => (Tone::Good, "installed".to_owned()),

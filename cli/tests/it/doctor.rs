@@ -105,6 +105,39 @@ fn an_outdated_installation_is_reported_until_it_is_installed_again() {
 }
 
 #[test]
+fn hooks_that_the_agent_does_not_call_are_a_problem() {
+    for (agent, file, setting, name) in [
+        ("claude", ".claude/settings.json", r#""disableAllHooks":true"#, "disableAllHooks"),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            r#""hooksConfig":{"enabled":false}"#,
+            "hooksConfig.enabled",
+        ),
+    ] {
+        let environment = Environment::new();
+        environment.forge(["init"]).success();
+        environment.write(&format!("home/{file}"), &format!("{{{setting}}}"));
+        environment.forge(["hooks", "install", agent, "--yes"]).success();
+        let report = environment.forge(["doctor"]);
+        assert_eq!(report.code, 1, "{report}");
+        let words = report.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains(&format!("calls no hook: '{name}' in ~/{file} says so")),
+            "{report}"
+        );
+        assert!(words.contains(&format!("remove '{name}' from ~/{file}")), "{report}");
+        let status = environment.forge(["hooks", "status"]).success().stdout;
+        assert!(status.contains("calls no hook") && !status.contains("earlier forge"), "{status}");
+        // The settings of the project come before those of the user.
+        if agent == "claude" {
+            environment.write("project/.claude/settings.json", r#"{"disableAllHooks":false}"#);
+            environment.forge(["doctor"]).success();
+        }
+    }
+}
+
+#[test]
 fn an_unusable_store_is_reported_with_the_reason() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "first"]).success();
