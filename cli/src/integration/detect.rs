@@ -161,20 +161,27 @@ pub fn find_parts(
 /// Returns the file and its setting that switch off all hooks of the agent. The narrowest file with
 /// the setting decides.
 pub fn switched_off(agent: CodingAgent, target: &InstallTarget) -> Option<(PathBuf, &'static str)> {
-    let (setting, pointer, off) = match agent {
-        CodingAgent::Claude => ("disableAllHooks", "/disableAllHooks", true),
-        CodingAgent::Gemini => ("hooksConfig.enabled", "/hooksConfig/enabled", false),
-        CodingAgent::Codex | CodingAgent::Cursor | CodingAgent::OpenCode => return None,
+    let (part, setting, off) = match agent {
+        CodingAgent::Claude => (IntegrationPart::Hooks, "disableAllHooks", true),
+        // Codex has its hooks in a file of their own, and its settings in the file with the server.
+        CodingAgent::Codex => (IntegrationPart::Server, "features.hooks", false),
+        CodingAgent::Gemini => (IntegrationPart::Hooks, "hooksConfig.enabled", false),
+        CodingAgent::Cursor | CodingAgent::OpenCode => return None,
     };
+    let names: Vec<String> = setting.split('.').map(str::to_owned).collect();
     let scopes = InstallScope::ALL.into_iter().filter(|scope| agent.has_scope(*scope));
     let mut files = scopes
         .flat_map(|scope| agent.wanted_changes(scope, target))
-        .filter(|wanted| wanted.part == IntegrationPart::Hooks)
-        .map(|wanted| wanted.file);
-    let deciding = files.find_map(|path| {
-        let text = file::read(&path, Path::new("/")).ok()?.text?;
-        let value = json::values(&text).ok()?.pointer(pointer)?.as_bool()?;
-        Some((path, value))
+        .filter(|wanted| wanted.part == part);
+    let deciding = files.find_map(|wanted| {
+        let text = file::read(&wanted.file, Path::new("/")).ok()?.text?;
+        let value = if let WantedContent::Toml(_) = wanted.form {
+            toml::item(&text, &names).ok()??.as_bool()?
+        } else {
+            let values = json::values(&text).ok()?;
+            names.iter().try_fold(&values, |value, name| value.get(name))?.as_bool()?
+        };
+        Some((wanted.file, value))
     });
     deciding.filter(|(_, value)| *value == off).map(|(path, _)| (path, setting))
 }

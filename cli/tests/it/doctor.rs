@@ -107,17 +107,18 @@ fn an_outdated_installation_is_reported_until_it_is_installed_again() {
 #[test]
 fn hooks_that_the_agent_does_not_call_are_a_problem() {
     for (agent, file, setting, name) in [
-        ("claude", ".claude/settings.json", r#""disableAllHooks":true"#, "disableAllHooks"),
+        ("claude", ".claude/settings.json", r#"{"disableAllHooks":true}"#, "disableAllHooks"),
+        ("codex", ".codex/config.toml", "[features]\nhooks = false\n", "features.hooks"),
         (
             "gemini",
             ".gemini/settings.json",
-            r#""hooksConfig":{"enabled":false}"#,
+            r#"{"hooksConfig":{"enabled":false}}"#,
             "hooksConfig.enabled",
         ),
     ] {
         let environment = Environment::new();
         environment.forge(["init"]).success();
-        environment.write(&format!("home/{file}"), &format!("{{{setting}}}"));
+        environment.write(&format!("home/{file}"), setting);
         environment.forge(["hooks", "install", agent, "--yes"]).success();
         let report = environment.forge(["doctor"]);
         assert_eq!(report.code, 1, "{report}");
@@ -127,7 +128,7 @@ fn hooks_that_the_agent_does_not_call_are_a_problem() {
             "{report}"
         );
         assert!(words.contains(&format!("remove '{name}' from ~/{file}")), "{report}");
-        let status = environment.forge(["hooks", "status"]).success().stdout;
+        let status = environment.forge(["hooks", "status"]).success();
         assert!(status.contains("calls no hook") && !status.contains("earlier forge"), "{status}");
         // The settings of the project come before those of the user.
         if agent == "claude" {
