@@ -194,7 +194,11 @@ impl Report for CompactionShowReport {
             }
         }
         screen.gap();
-        screen.line(Tone::Heading, "What the agent is handed");
+        let heading = match one.phase {
+            "not_followed" => "What was known then; the agent was handed none of it",
+            _ => "What the agent is handed",
+        };
+        screen.line(Tone::Heading, heading);
         for line in self.brief.lines() {
             screen.paragraph(Tone::Plain, 2, line);
         }

@@ -248,6 +248,10 @@ fn an_announced_compaction_that_does_not_follow_is_kept_and_marked() {
     assert_eq!(known[0].checkpoint.time, announced);
     assert_eq!(player.json(&["story"])["findings"]["compactions"], 0);
     assert_eq!(player.environment.forge(["at", "last compaction"]).code, 3);
+    let mut command = player.environment.command(["compaction", "show"]);
+    let shown = player.environment.finished(command.env("FORGE_SESSION", "cc-1")).success();
+    assert!(shown.contains("the agent was handed none of it"), "{shown}");
+    assert!(!shown.contains("What the agent is handed"), "{shown}");
     // A later compaction is another one, even if its hooks were never called.
     player.append(&text[10..].concat());
     player.hook("Stop", prompt.plus_micros(90_000_000), json!({}));
