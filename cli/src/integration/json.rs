@@ -10,6 +10,9 @@ pub enum UnusableSettings {
     /// They cannot be parsed.
     #[error("it is not {0}: {1}")]
     Broken(&'static str, String),
+    /// They are not an object as a whole.
+    #[error("it holds no JSON object")]
+    NoObject,
     /// A value in them has another type than expected.
     #[error("'{path}' in it is not {wanted}")]
     Unlike {
@@ -75,11 +78,11 @@ pub fn apply_edit(text: &str, edit: &JsonEdit) -> Result<String, UnusableSetting
     let root = parse(text)?;
     let top = match root.value() {
         None => root.object_value_or_set(),
-        Some(_) => root.object_value().ok_or_else(|| unexpected(&[], "an object"))?,
+        Some(_) => root.object_value().ok_or(UnusableSettings::NoObject)?,
     };
     match edit {
         JsonEdit::Member { path, value, keep } => {
-            let (name, above) = path.split_last().ok_or_else(|| unexpected(&[], "an object"))?;
+            let (name, above) = path.split_last().ok_or(UnusableSettings::NoObject)?;
             let object = object_at(top, above)?;
             match object.get(name).map(|member| member.value()) {
                 None => {
@@ -94,7 +97,7 @@ pub fn apply_edit(text: &str, edit: &JsonEdit) -> Result<String, UnusableSetting
             }
         }
         JsonEdit::Element { path, value } => {
-            let (name, above) = path.split_last().ok_or_else(|| unexpected(&[], "an array"))?;
+            let (name, above) = path.split_last().ok_or(UnusableSettings::NoObject)?;
             let object = object_at(top, above)?;
             let array = match object.get(name) {
                 None => object.array_value_or_set(name),
@@ -110,8 +113,7 @@ pub fn apply_edit(text: &str, edit: &JsonEdit) -> Result<String, UnusableSetting
 }
 
 fn unexpected(path: &[String], wanted: &'static str) -> UnusableSettings {
-    let path = if path.is_empty() { "the whole".to_owned() } else { path.join(".") };
-    UnusableSettings::Unlike { path, wanted }
+    UnusableSettings::Unlike { path: path.join("."), wanted }
 }
 
 /// Returns the object at this path; creates it if it is missing.

@@ -50,7 +50,7 @@ fn text_that_is_not_json_or_a_value_of_another_type_is_refused() {
         ("{\"a\": 1} {", "it is not JSON"),
         ("{'a': 1}", "it is not JSON"),
         ("{\"a\" 1}", "it is not JSON"),
-        ("[]", "'the whole' in it is not an object"),
+        ("[]", "it holds no JSON object"),
         ("{\"a\": []}", "'a' in it is not an object"),
         ("{\"a\": {\"b\": {}}}", "'a.b' in it is not an array"),
     ] {
