@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::thread::MessageForm;
     use forge_store::model::Timestamp;
-    use forge_store::store::Store;
+    use forge_store::store::{ResolvedMoment, Store};
 
     fn act() -> WriteContext {
         WriteContext::asked("test", Timestamp::default())
@@ -140,7 +140,7 @@ mod tests {
         let done = thread.append(&act(), &[summary], &how).unwrap();
         assert_eq!((done.replaced, done.messages, done.marked), (2, 1, false));
         assert_eq!((done.pending.len(), &*done.ids[0]), (0, "m3"));
-        let text = |moment| {
+        let text = |moment: &ResolvedMoment| {
             let known = thread.messages(moment).unwrap();
             known.into_iter().map(|message| message.text).collect::<Vec<_>>()
         };
