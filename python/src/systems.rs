@@ -419,8 +419,8 @@ impl NativeThread {
     }
 
     /// Appends messages, and returns how many messages the thread then has. With `responses`, they
-    /// are items of the Responses API, and unknown items are saved too. With `replace`, they replace
-    /// all messages of the thread.
+    /// are items of the Responses API, and unknown items are saved too. With `replace`, they
+    /// replace all messages of the thread.
     #[pyo3(signature = (messages, responses=false, replace=false))]
     fn append(
         &self,
