@@ -1,6 +1,7 @@
 //! Credentials in the headers of requests and in the commands and files of particular programs.
 
 use super::byte_text::{decode, is_base64, is_letter_of_escape, run};
+use super::name_cursor::NameCursor;
 use super::{
     MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, private_key, secret_heuristics, short,
 };
@@ -127,7 +128,7 @@ pub(super) fn find(
         (user > 0 && text.get(from + user) == Some(&sign)).then_some(from + user + 1)
     };
     let range = match place {
-        ProgramPlace::Authorization => return authorization(text, start, end),
+        ProgramPlace::Authorization => return authorization(text, start, end, form),
         ProgramPlace::AzureKey => return azure_key(text, start, end),
         ProgramPlace::AwsSecret => return aws_secret(text, start, end),
         ProgramPlace::KeyLines => return private_key::lines_after(text, end, form),
@@ -229,15 +230,19 @@ fn has_curl(text: &[u8], at: usize) -> bool {
 
 /// Finds the credential after `Authorization: SCHEME ` or `Authorization: `, except with the
 /// schemes `Bearer`, `Basic` and `Digest`.
-fn authorization(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
+fn authorization(text: &[u8], start: usize, end: usize, form: TextForm) -> Option<SecretFinding> {
     if !byte_text::begins_word(text, start) {
         return None;
     }
-    let gap = run(text, end, 10, |byte| b"\"'\\:=, >".contains(&byte));
+    let gap = run(text, end, 10, |byte| b"\"'`\\:=, >]".contains(&byte));
     if gap == 0 {
         return None;
     }
-    let from = end + gap;
+    // A literal with letters before its quote: `headers["Authorization"] = f"Token SECRET"`.
+    let mut cursor = NameCursor { text, at: end + gap, form };
+    cursor.literal_prefix();
+    cursor.quote();
+    let from = cursor.at;
     let scheme = run(text, from, 24, |byte| byte.is_ascii_alphabetic() || byte == b'-');
     let known = text.get(from..from + scheme)?;
     let is_other = ["bearer", "basic", "digest"]

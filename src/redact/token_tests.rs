@@ -36,6 +36,16 @@ fn credentials_of_headers_are_found() {
         let token = noise(901, 40);
         assert_removed(&format!("Authorization: {scheme}{token}\r\n"), &token);
         assert_removed(&format!("{{\"Authorization\":\"{scheme}{token}\"}}"), &token);
+        // Regression: a bracket before the sign, and letters or `` ` `` at the quote.
+        for template in [
+            "headers[\"Authorization\"] = \"{}\"",
+            "headers['Authorization'] = f'{}'",
+            "{\"Authorization\": f\"{}\"}",
+            "headers: { Authorization: `{}` }",
+            "request.Headers.Add(\"Authorization\", $\"{}\");",
+        ] {
+            assert_removed(&template.replace("{}", &format!("{scheme}{token}")), &token);
+        }
     }
     assert_removed(&format!("Authorization: GenieKey {uuid}\r\n"), uuid);
     assert_removed("Authorization: Basic cms5VmJ4MlF3N0x6NE10OHBLajNIZDY6\r\n", "cms5VmJ4MlF3N0x6");
@@ -46,6 +56,8 @@ fn credentials_of_headers_are_found() {
     for text in [
         "authorization: see the section about configuration2",
         "\"XAuthorization\": \"9f86d081884c7d65\"",
+        "headers[\"Authorization\"] = f\"Token {token}\"",
+        "[Authorization] = see the section about configuration2",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }
