@@ -353,7 +353,14 @@ impl NameCursor<'_> {
             (b'<', b'-') if self.byte(2) == b' ' && self.next_quote(3).is_some() => 3,
             // A value in base64 in an LDIF file. In Haskell, a space is before the colons.
             (b':', b':') if self.byte(2) == b' ' && !self.is_after(b' ') => 2,
-            (b'-', b'>') if self.is_entry() => 2,
+            (b'-', b'>') if self.is_after(b' ') && self.is_before_literal(2) => 2,
+            // The arrows → and ⇒, and the wide colon ： of Chinese and Japanese texts.
+            (0xe2, 0x86 | 0x87)
+                if self.byte(2) == 0x92 && self.is_after(b' ') && self.is_before_literal(3) =>
+            {
+                3
+            }
+            (0xef, 0xbc) if self.byte(2) == 0x9a && self.is_before_literal(3) => 3,
             (b'o', b'r') if self.byte(2) == b' ' && matches!(self.byte(3), b'"' | b'\'') => 3,
             (b'=' | b':', _) => 1,
             (b'>', _) if !quoted => 1,
@@ -378,16 +385,15 @@ impl NameCursor<'_> {
         self.at.checked_sub(1).and_then(|at| self.text.get(at)) == Some(&byte)
     }
 
-    /// Returns whether the arrow here is that of an entry of a map, `password -> SECRET`, not that
-    /// of a type: a quoted text or a long word follows.
-    fn is_entry(&self) -> bool {
+    /// Returns whether a quoted text or a long word follows the sign of this length here. An arrow
+    /// is then that of an entry of a map, `password -> SECRET`, not that of a type.
+    fn is_before_literal(&self, sign: usize) -> bool {
         const MIN_BYTES: usize = 12;
-        let rest = self.text.get(self.at + 2..).unwrap_or_default();
+        let rest = self.text.get(self.at + sign..).unwrap_or_default();
         let spaces = rest.iter().take(2).take_while(|byte| **byte == b' ').count();
         let word = rest.get(spaces..).unwrap_or_default();
         let length = word.iter().take(MIN_BYTES).take_while(|byte| byte.is_ascii_alphanumeric());
-        self.is_after(b' ')
-            && (matches!(word.first(), Some(b'"' | b'\'')) || length.count() == MIN_BYTES)
+        self.next_quote(sign + spaces).is_some() || length.count() == MIN_BYTES
     }
 
     pub(super) fn declared_type(&mut self) {

@@ -697,6 +697,26 @@ fn a_name_a_type_or_a_date_in_a_weak_place_is_no_secret() {
     assert_removed("Map(password -> Vq8rT2mZx4Kp, user -> me)", "Vq8rT2mZx4Kp");
 }
 
+/// Regression: a password stayed if an arrow or a wide colon joins it to its name.
+#[test]
+fn a_password_after_an_arrow_or_a_wide_colon_is_found() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "password \u{2192} {}\n", "password \u{21d2} '{}'\n", "password\u{ff1a}{}\n",
+        "Password\u{ff1a} {}\n", "DB_PASSWORD\u{ff1a}\"{}\"\n",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    for text in [
+        "rename password \u{2192} pwdV2Hash",
+        "password \u{2192} token2x",
+        "password\u{ff1a}SHA256\u{52a0}\u{5bc6}",
+        "password\u{2192} see README2x",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
 /// Regression: the text of another call, setting or field was taken for a password.
 #[test]
 fn a_text_beside_another_call_or_setting_is_no_password() {
