@@ -411,6 +411,27 @@ impl NameCursor<'_> {
         }
     }
 
+    /// Skips the type or the anchor before a value in YAML: `!!str SECRET`, `&name SECRET`. A
+    /// reference of Rust has the same sign: `&mut TYPE`.
+    pub(super) fn yaml_property(&mut self) {
+        const MOST: usize = 32;
+        let sign = match (self.byte(0), self.byte(1)) {
+            (b'!', b'!') => 2,
+            (b'&', _) => 1,
+            _ => return,
+        };
+        let is_of_name = |ahead: &usize| {
+            let byte = self.byte(*ahead);
+            byte.is_ascii_alphanumeric() || b"_-".contains(&byte)
+        };
+        let end = sign + (sign..MOST).take_while(is_of_name).count();
+        let name = self.text.get(self.at + sign..self.at + end).unwrap_or_default();
+        if !matches!(name, b"" | b"mut" | b"dyn") && self.is_after(b' ') && self.byte(end) == b' ' {
+            self.at += end;
+            self.spaces();
+        }
+    }
+
     /// Skips the letters or signs before the quote of a literal: `b'...'`, `@"..."`, `$'...'`,
     /// `r#"..."#`, and `N'...'` and `E'...'` of SQL.
     pub(super) fn literal_prefix(&mut self) {

@@ -226,6 +226,7 @@ pub(super) fn value_after(
     let spaced = cursor.spaces() || spaces;
     // A type may come between the name and its value: `token: &str = "..."`.
     cursor.declared_type();
+    cursor.yaml_property();
     let in_map = colon && !spaced && cursor.skip(b"[");
     // In a list with a line for each element, the next element is no value.
     let may_end_line = !listed || is_flag || is_first_argument(text, name_start);

@@ -697,6 +697,26 @@ fn a_name_a_type_or_a_date_in_a_weak_place_is_no_secret() {
     assert_removed("Map(password -> Vq8rT2mZx4Kp, user -> me)", "Vq8rT2mZx4Kp");
 }
 
+/// Regression: a password in YAML stayed after its type or its anchor.
+#[test]
+fn a_password_after_a_type_or_an_anchor_of_yaml_is_found() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "db:\n  password: !!str {}\n", "password: !!str \"{}\"\n", "password: &db_pw {}\n",
+        "DB_PASSWORD: &db-pw '{}'\n",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    for text in [
+        "password: *db_pw",
+        "password: !Ref DbPassword2Param",
+        "token: &mut Sha256Hasher1x",
+        "password: &db_pw changeme",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
 /// Regression: a password stayed if an arrow or a wide colon joins it to its name.
 #[test]
 fn a_password_after_an_arrow_or_a_wide_colon_is_found() {
