@@ -16,7 +16,7 @@ pub(super) const INDICATING_WORDS: &[(&str, &[&str])] = &[
         &["psk=", "psk\"", "psk\\", "psk:", "pw=", "pw =", "_pw:", "_pw\"", "_pw\\", "_pw'"],
     ),
     ("key", &["presharedkey", "auth-key", "authkey"]),
-    ("token", &["_pat=", "bw_session", "op_session_"]),
+    ("token", &["_pat=", "_pat:", "_pat\"", "_pat\\", "_pat'", "bw_session", "op_session_"]),
     ("key", &["functions-key", "subscription-key", "master-key", "rapidapi-key"]),
     (
         "password",
@@ -25,7 +25,7 @@ pub(super) const INDICATING_WORDS: &[(&str, &[&str])] = &[
             "pwd\"", "pwd\\", "pwd'", "passcode", "pass=", "pass =",
         ],
     ),
-    ("secret", &["_salt"]),
+    ("secret", &["_salt", "pepper"]),
     ("password", &["pass:", "pass\"", "pass\\", "pass'"]),
     ("secret", &["secret", "secret key"]),
     ("token", &["token"]),

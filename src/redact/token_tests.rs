@@ -29,6 +29,21 @@ fn uuids_hex_digits_and_passphrases_are_found_after_clear_names() {
     }
 }
 
+/// Regression: `_pat` was such a name only before `=`, and a pepper only as a password.
+#[test]
+fn a_pepper_and_a_personal_access_token_are_found_by_their_names() {
+    let value = noise(903, 32);
+    for template in [
+        "PEPPER={}\n", "password_pepper: {}\n", "{\"pepper\": \"{}\"}", "GITHUB_PAT: {}\n",
+        "{\"azure_pat\": \"{}\"}",
+    ] {
+        assert_removed(&template.replace("{}", &value), &value);
+    }
+    for text in ["add pepper: 2 pinches", "date_pat: '%Y-%m-%dT%H:%M:%S'", "pepper = peppercorn2"] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
 #[test]
 fn credentials_of_headers_are_found() {
     let uuid = "7c1e94d2-3b5f-4a86-9e0d-52f8b7a6c413";
