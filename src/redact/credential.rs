@@ -331,7 +331,7 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
             "rabbitmqadmin", "supabase", "rdesktop", "crackmapexec", "netexec", "nxc",
             "evil-winrm", "beeline", "crane", "oras", "yt-dlp", "vsce", "mycli", "couchbase-cli",
             "cbq", "smbmap", "racadm", "ncftpput", "altool", "skopeo", "buildah", "nerdctl",
-            "conan",
+            "conan", "cosign", "singularity", "apptainer",
         ],
         // Another flag in small letters.
         b" -n " if text.get(start + 2) == Some(&b'n') => return None,
@@ -345,9 +345,9 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     };
     if !tools.is_empty() {
         // Programs whose other subcommands have this flag too.
-        const WITH_LOGIN: [&str; 13] = [
+        const WITH_LOGIN: [&str; 16] = [
             "docker", "podman", "helm", "az", "oc", "eas", "expo", "poetry", "supabase", "skopeo",
-            "buildah", "nerdctl", "conan",
+            "buildah", "nerdctl", "conan", "cosign", "singularity", "apptainer",
         ];
         let line = command_before(text, start)?;
         let is_login =

@@ -697,6 +697,49 @@ fn a_name_a_type_or_a_date_in_a_weak_place_is_no_secret() {
     assert_removed("Map(password -> Vq8rT2mZx4Kp, user -> me)", "Vq8rT2mZx4Kp");
 }
 
+/// Regression: these commands kept their passwords, though forge knew their siblings.
+#[test]
+fn passwords_of_registries_key_stores_and_logins_are_found() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "cosign login host.test -u me -p {}",
+        "singularity remote login -u me -p {} docker://host.test",
+        "dotnet nuget add source https://host.test -u me -p {}",
+        "keytool -importkeystore -srcstorepass {}",
+        "keytool -importkeystore -deststorepass {}",
+        "keytool -importkeystore -destkeypass {}",
+        "uv publish -t {}",
+        "doctl auth init -t {}",
+        "gitlab-runner register -r {}",
+        "b2 authorize-account 00ab12 {}",
+        "b2 account authorize 00ab12 {}",
+        "bw login me@host.test {}",
+        "redis-cli AUTH {}",
+        "redis-cli -h host.test AUTH me {}",
+        "db2 connect to shop user me using {}",
+        "snmpwalk -v2c -c {} host.test",
+        "sqlite3 -cmd \"PRAGMA key='{}'\" shop.db",
+        "eas secret:create --name NAME --value {}",
+        "convex env set API_KEY {}",
+        "pulumi config set dbPassword {} --secret",
+        "conda config --set token {}",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    for text in [
+        "cosign verify -p Vq8rT2mZx4Kp",
+        "snmpwalk -v2c -c public host.test",
+        "pulumi config set aws:region Vq8rT2mZx4Kp",
+        "bw login --apikey",
+        "db2 connect to shop",
+        "redis-cli AUTH $PASSWORD",
+        "keytool -list -storepass changeit",
+        "conda config --set channel_priority strict2x",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
 /// Regression: a password in YAML stayed after its type or its anchor.
 #[test]
 fn a_password_after_a_type_or_an_anchor_of_yaml_is_found() {

@@ -69,7 +69,7 @@ pub(super) const HINTS: &[(ProgramPlace, &[&str])] = &[
     (
         ProgramPlace::NextWord,
         &[
-            "vault login ", "operator unseal ", "-storepass ", "-keypass ", "-passin pass:",
+            "vault login ", "operator unseal ", "storepass ", "keypass ", "-passin pass:",
             "-passout pass:", "-pass pass:", "cbc -k ", "rsa -n ", "ed25519 -n ", "webdav pass ",
             "sftp pass ", " -hp", "cargo login ", "wandb login ", "snyk auth ", "bw unlock ",
             "vault encrypt_string ", "config set _auth ", ":_authtoken ",
@@ -81,8 +81,9 @@ pub(super) const HINTS: &[(ProgramPlace, &[&str])] = &[
         &[
             "setx ", "setenv ", "set -x ", "set -gx ", "set -ux ", "set -lx ", "set --export ",
             "set-environment ", "fastcgi_param ", "consul kv put ", "etcdctl put ", "env ",
-            "secrets set ", "env:set ", "config set --secret ", "configure set ",
-            "npm config set ", "yarn config set ", "wp config set ",
+            "secrets set ", "env:set ", "env set ", "config set --secret ", "configure set ",
+            "npm config set ", "yarn config set ", "wp config set ", "pulumi config set ",
+            "conda config --set ",
         ],
     ),
     (
