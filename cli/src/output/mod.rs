@@ -357,8 +357,8 @@ struct DocumentHead<'a> {
     session_of_agent: Option<String>,
 }
 
-/// Returns a JSON object with the fields of the head and then the fields of `object`, which is JSON.
-/// A serialiser for both would be compiled for each report once more.
+/// Returns a JSON object with the fields of the head, followed by the fields of `object`, which is
+/// JSON. A serialiser for both would be compiled for each report once more.
 fn with_head(
     head: &DocumentHead<'_>,
     object: serde_json::Result<Vec<u8>>,
