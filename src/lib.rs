@@ -81,6 +81,8 @@ pub mod backend;
 #[cfg(not(feature = "internals"))]
 #[allow(dead_code, unreachable_pub, reason = "public only with the feature `internals`")]
 mod backend;
+#[doc(hidden)]
+pub mod const_table;
 pub mod diff;
 mod engine;
 pub mod error;

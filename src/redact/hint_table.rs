@@ -6,8 +6,9 @@
 use super::command_hint::{self, CommandPlace};
 use super::hint_starts::{self, HintStarts, for_each_word};
 use super::program_secret::{self, ProgramPlace};
-use super::token_rule::{self, rules};
+use super::token_rule::rules;
 use super::{credential, named_value, unescaped_view};
+use crate::const_table::split;
 use std::ops::Range;
 
 /// The rule that a hint triggers.
@@ -73,7 +74,7 @@ impl<const N: usize> WordList<N> {
         while number < rules().len() {
             let mut rest = rules()[number].spaced_hints;
             while !rest.is_empty() {
-                let (word, after) = token_rule::split(rest, b' ');
+                let (word, after) = split(rest, b' ');
                 list.add(word, ScanHint::Shape(number));
                 rest = after;
             }

@@ -1,6 +1,7 @@
 //! Token rules as data: `rules.tsv`. `docs/redaction.md` lists them; a test compares the two.
 
 use super::token_shape::{ScanMemory, TokenMatch, TokenShape};
+use crate::const_table::{count, rows};
 use std::sync::OnceLock;
 
 /// Where the secret of a rule is, in relation to a hint.
@@ -33,41 +34,19 @@ pub struct TokenRule {
 
 /// The lines of the rules.
 const LINES: &str = include_str!("rules.tsv");
-const COUNT: usize = read_all::<0>().1;
+const COUNT: usize = count(LINES);
 /// The rules, read when forge is compiled: no process has to read them.
-static RULES: [TokenRule; COUNT] = read_all().0;
+static RULES: [TokenRule; COUNT] = {
+    let lines = rows::<COUNT, 5>(LINES);
+    let (mut rules, mut number) = ([TokenRule::NONE; COUNT], 0);
+    while number < COUNT {
+        rules[number] = TokenRule::read(lines[number], number);
+        number += 1;
+    }
+    rules
+};
 /// The compiled shapes of the rules, by the number of the rule.
 static SHAPES: [OnceLock<TokenShape>; COUNT] = [const { OnceLock::new() }; COUNT];
-
-/// Splits a text at the first such ASCII character, which is in neither part. Without one, all is
-/// in the first part.
-pub(super) const fn split(text: &'static str, at: u8) -> (&'static str, &'static str) {
-    assert!(at.is_ascii());
-    let bytes = text.as_bytes();
-    let mut before = 0;
-    while before < bytes.len() && bytes[before] != at {
-        before += 1;
-    }
-    let (first, rest) = text.split_at(before);
-    if rest.is_empty() { (first, rest) } else { (first, rest.split_at(1).1) }
-}
-
-/// Returns the first `N` rules, and the number of all rules.
-const fn read_all<const N: usize>() -> ([TokenRule; N], usize) {
-    let mut rules = [TokenRule::NONE; N];
-    let (mut rest, mut count) = (LINES, 0);
-    while !rest.is_empty() {
-        let (line, after) = split(rest, b'\n');
-        if let Some(rule) = TokenRule::read(line, count) {
-            if count < N {
-                rules[count] = rule;
-            }
-            count += 1;
-        }
-        rest = after;
-    }
-    (rules, count)
-}
 
 /// Returns the known token rules.
 #[must_use]
@@ -151,20 +130,16 @@ impl TokenRule {
         number: 0,
     };
 
-    /// Reads a line; `None` if it is a comment.
-    const fn read(line: &'static str, number: usize) -> Option<Self> {
-        let (place, rest) = split(line, b'\t');
+    /// Reads a row of `rules.tsv`.
+    const fn read(row: [&'static str; 5], number: usize) -> Self {
+        let [place, kind, spaced_hints, shape, random] = row;
         let place = match place.as_bytes() {
-            [] | [b'#', ..] => return None,
             b"token" => TokenPlacement::Hint,
             b"inner" => TokenPlacement::Word,
             _ => TokenPlacement::Value,
         };
-        let (kind, rest) = split(rest, b'\t');
-        let (spaced_hints, rest) = split(rest, b'\t');
-        let (shape, random) = split(rest, b'\t');
         let is_random = matches!(random.as_bytes(), b"random");
-        Some(Self { kind, spaced_hints, shape, place, is_random, number })
+        Self { kind, spaced_hints, shape, place, is_random, number }
     }
 
     /// Returns lower-case texts. Every such token contains one of them, or follows one. The shape

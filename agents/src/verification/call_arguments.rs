@@ -46,7 +46,7 @@ fn first_plain(program: &str, words: &[&str]) -> Option<usize> {
     let mut at = 0;
     loop {
         let word = words.get(at)?;
-        if words_of("valued", program).contains(word) {
+        if word.starts_with('-') && words_of("valued", program).contains(word) {
             at += 2;
         } else if word.starts_with(['-', '+']) {
             at += 1;

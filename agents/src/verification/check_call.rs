@@ -2,7 +2,7 @@
 
 use super::CheckKind;
 use super::call_arguments::{has_make_flag, program_name, sets_option};
-use super::summary::SummaryPatterns;
+use super::summary_table::SummaryPatterns;
 use super::target;
 use super::tools::ExitCodeMeaning;
 use super::wrapper;

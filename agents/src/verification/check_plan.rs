@@ -220,8 +220,10 @@ impl CheckPlan {
         let is_last = !events_after
             .iter()
             .any(|event| matches!(event, OutputEvent::Check(_) | OutputEvent::Reader(_)));
-        let certainly_prints =
-            place.call.summary.is_some_and(|summary| !summary.silent && !summary.shapes.is_empty());
+        let certainly_prints = place
+            .call
+            .summary
+            .is_some_and(|summary| !summary.silent && summary.shapes().next().is_some());
         match place.filters.last().and_then(OutputFilter::tail_lines) {
             Some(count) if is_last && certainly_prints => {
                 let is_marker = |event: &&OutputEvent| matches!(event, OutputEvent::Marker(_));

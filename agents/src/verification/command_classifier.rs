@@ -6,7 +6,7 @@ use super::non_checking::checks_nothing;
 use super::script_call::{script_call, script_file_call};
 use super::summary_table;
 use super::target;
-use super::tools::{CheckTool, ExitCodeMeaning, SCRIPTS, TOOLS};
+use super::tools::{CheckTool, ExitCodeMeaning, SCRIPTS, tools};
 use super::wrapper::{self, InnerCommand};
 
 /// The command that a list of words runs.
@@ -67,12 +67,12 @@ fn direct_check(words: &[&str]) -> Option<CheckCall> {
     } else {
         arguments
     };
-    let tools = TOOLS.iter().filter(|tool| tool.programs.contains(&program));
-    let mut found = tools.flat_map(|tool| tool.calls.iter().map(move |call| (tool, *call)));
+    let tools = tools().filter(|tool| tool.programs().any(|name| name == program));
+    let mut found = tools.flat_map(|tool| tool.calls().map(move |call| (tool, call)));
     let found =
         found.find_map(|(tool, call)| Some((tool, call, rest_of(program, call, arguments)?)));
     if let Some((tool, call, rest)) = found {
-        let mut found = tool_call(tool, program, call, &rest)?;
+        let mut found = tool_call(&tool, program, call, &rest)?;
         let toolchain = arguments.first().filter(|word| word.starts_with('+'));
         found.target.extend(toolchain.map(|word| format!("={word}")));
         return Some(found);
@@ -84,18 +84,13 @@ fn direct_check(words: &[&str]) -> Option<CheckCall> {
 }
 
 /// Returns the check that a tool runs with this subcommand, unless its arguments check nothing.
-fn tool_call(
-    tool: &'static CheckTool,
-    program: &str,
-    call: &str,
-    rest: &[&str],
-) -> Option<CheckCall> {
+fn tool_call(tool: &CheckTool, program: &str, call: &str, rest: &[&str]) -> Option<CheckCall> {
     if rest.contains(&"--list") || checks_nothing(program, call, rest) {
         return None;
     }
     let call = call.split('|').next()?;
     let name = if call.is_empty() { program.to_owned() } else { format!("{program} {call}") };
-    let found = CheckCall::new(tool.check, tool.programs.first()?, call, name, rest);
+    let found = CheckCall::new(tool.check, tool.programs().next()?, call, name, rest);
     let exit = match found.exit {
         ExitCodeMeaning::OnlyOutput => ExitCodeMeaning::OnlyOutput,
         _ => tool.exit,

@@ -6,7 +6,7 @@ use super::check_plan::{CheckPlan, MAX_CHECKS, PlacedCheck};
 use super::outcome_solver::{self, FAILED, NOT_RUN, OK, RemainingOutcomes, SolverEvidence};
 use super::runner_failure;
 use super::summary::{self, SummaryMatches};
-use super::summary_table;
+use super::summary_table::{self, SummaryPatterns};
 use super::target::names_package;
 use super::tools::ExitCodeMeaning;
 use super::visibility::{OutputFilter, OutputVisibility};
@@ -343,7 +343,7 @@ impl CheckJudge<'_> {
     /// Whether the output says that the check could not be run.
     fn never_ran(&self, check: usize, place: &PlacedCheck, reached: bool) -> bool {
         let alone = self.plan.checks.len() == 1;
-        let failing = place.call.summary.map_or("", |summary| summary.failing);
+        let failing = place.call.summary.map_or("", |summary| summary.failing());
         let ends = self.visible_of(place, &[failing]).end;
         place.file.is_none()
             && runner_failure::says_not_started(&place.call, self.lines, alone, ends, reached)
@@ -488,8 +488,8 @@ impl CheckJudge<'_> {
             "gradle" => summary_table::find("gradle"),
             _ => None,
         };
-        let mut failing = vec![call.summary.or(of_script).map_or("", |summary| summary.failing)];
-        failing.extend(call.summary.into_iter().flat_map(|summary| &summary.also_failing));
+        let mut failing = vec![call.summary.or(of_script).map_or("", |summary| summary.failing())];
+        failing.extend(call.summary.into_iter().flat_map(SummaryPatterns::also_failing));
         // Go and Deno have no minimum.
         if call.limits == RunLimits::Coverage && !matches!(call.tool, "go" | "deno") {
             failing.push(coverage_failure(call.tool));

@@ -1,26 +1,14 @@
 //! Words that mean something for some programs: `program_words.tsv`.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use forge_store::const_table::{count, rows};
 
-/// The words by list and program.
-static WORDS: LazyLock<BTreeMap<(&str, &str), Vec<&str>>> = LazyLock::new(|| {
-    let mut found: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for line in include_str!("program_words.tsv").lines() {
-        let mut columns = line.splitn(3, '\t');
-        let (Some(list), Some(programs), Some(words)) =
-            (columns.next(), columns.next(), columns.next())
-        else {
-            continue;
-        };
-        for program in programs.split(' ') {
-            found.entry((list, program)).or_default().extend(words.split(' '));
-        }
-    }
-    found
-});
+const LINES: &str = include_str!("program_words.tsv");
+static ROWS: [[&str; 3]; count(LINES)] = rows(LINES);
 
 /// Returns the words of a list for a program.
-pub(super) fn words_of<'p>(list: &'p str, program: &'p str) -> &'p [&'static str] {
-    WORDS.get(&(list, program)).map(Vec::as_slice).unwrap_or_default()
+pub(super) fn words_of(list: &str, program: &str) -> Vec<&'static str> {
+    let is_of_program = |[known, programs, _]: &&[&str; 3]| {
+        *known == list && programs.split(' ').any(|name| name == program)
+    };
+    ROWS.iter().filter(is_of_program).flat_map(|[_, _, words]| words.split(' ')).collect()
 }

@@ -2,25 +2,15 @@
 
 use super::CheckKind;
 use super::check_call::CheckCall;
+use forge_store::const_table::{count, rows};
 use regex::Regex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// A message with which programs report that they ran nothing: a line of `runner_messages.tsv`.
-struct RunnerMessage {
-    says: &'static str,
-    programs: Vec<&'static str>,
-    pattern: &'static str,
-}
-
-static MESSAGES: LazyLock<Vec<RunnerMessage>> = LazyLock::new(|| {
-    let rows = include_str!("runner_messages.tsv").lines().filter_map(|line| {
-        let mut columns = line.splitn(3, '\t');
-        let (says, programs, pattern) = (columns.next()?, columns.next()?, columns.next()?);
-        Some(RunnerMessage { says, programs: programs.split(' ').collect(), pattern })
-    });
-    rows.collect()
-});
+const MESSAGE_LINES: &str = include_str!("runner_messages.tsv");
+/// The messages with which programs report that they ran nothing: what it says, the programs, the
+/// pattern of the line.
+static MESSAGES: [[&str; 3]; count(MESSAGE_LINES)] = rows(MESSAGE_LINES);
 
 /// The patterns of what shells, in any language, and runners say about a program that they cannot
 /// run.
@@ -80,9 +70,8 @@ const NO_TESTS_IN_PART: &[(&[&str], &str, &str)] = &[
 
 /// The patterns of the summary lines of runs whose filter matched no test, each after a part of the
 /// line. Only a line that has the part is compared with the pattern.
-static EMPTY_RUNS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-    include_str!("empty_runs.tsv").lines().filter_map(|line| line.split_once('\t')).collect()
-});
+static EMPTY_RUNS: [[&str; 2]; count(EMPTY_RUN_LINES)] = rows(EMPTY_RUN_LINES);
+const EMPTY_RUN_LINES: &str = include_str!("empty_runs.tsv");
 
 /// Returns the number of tests that ran, if this line counts them but does not say whether they
 /// passed.
@@ -97,7 +86,7 @@ pub(super) fn tests_of_run(line: &str) -> Option<u64> {
 pub(super) fn has_empty_run(lines: &[&str]) -> bool {
     // Most outputs have none of the parts: one search in all lines is faster than one in each.
     let text = lines.join("\n");
-    let mut likely = EMPTY_RUNS.iter().filter(|(part, _)| text.contains(part));
+    let mut likely = EMPTY_RUNS.iter().filter(|[part, _]| text.contains(part));
     likely.any(|row| lines.iter().any(|line| is_summary_of(row, line)))
 }
 
@@ -107,7 +96,7 @@ pub(super) fn is_empty_run(line: &str) -> bool {
 }
 
 /// Returns whether a line is a summary by a row of [`EMPTY_RUNS`].
-fn is_summary_of((part, pattern): &(&str, &'static str), line: &str) -> bool {
+fn is_summary_of([part, pattern]: &[&'static str; 2], line: &str) -> bool {
     line.contains(part) && any_name(pattern).is_some_and(|regex| regex.is_match(line))
 }
 
@@ -281,8 +270,10 @@ pub(super) fn says_nothing_checked(call: &CheckCall, lines: &[&str]) -> bool {
 
 /// Returns the patterns with which the programs of a check say this.
 fn messages_of(call: &CheckCall, says: &str) -> impl Iterator<Item = &'static str> {
-    let is_of_call = move |row: &&RunnerMessage| row.says == says && is_run_by(call, &row.programs);
-    MESSAGES.iter().filter(is_of_call).map(|row| row.pattern)
+    let is_of_call = move |[known, programs, _]: &&[&str; 3]| {
+        *known == says && programs.split(' ').any(|program| is_run_by(call, &[program]))
+    };
+    MESSAGES.iter().filter(is_of_call).map(|[_, _, pattern]| *pattern)
 }
 
 fn says_any(says: &str, call: &CheckCall, lines: &[&str]) -> bool {
@@ -307,14 +298,11 @@ mod tests {
             compiled(message);
             assert!(any_name(message).is_some(), "{message}");
         }
-        let is_row = |line: &&str| !line.starts_with('#');
-        let rows = include_str!("runner_messages.tsv").lines().filter(is_row).count();
-        assert_eq!(MESSAGES.len(), rows);
-        for RunnerMessage { says, programs, pattern } in &*MESSAGES {
+        for [says, programs, pattern] in &MESSAGES {
             compiled(pattern);
             assert!(any_name(pattern).is_some(), "{pattern}");
             assert!(["failure", "nothing-ran", "nothing-checked"].contains(says), "{says}");
-            assert!(programs.iter().all(|program| !program.is_empty()), "{pattern}");
+            assert!(programs.split(' ').all(|program| !program.is_empty()), "{pattern}");
             assert_eq!(*pattern, pattern.trim(), "an editor removes the blanks");
         }
     }
@@ -356,7 +344,7 @@ mod tests {
             "Linting: 0 file(s)",
             "CSpell: Files checked: 0, Issues found: 0 in 0 files.",
         ];
-        for ((part, pattern), line) in EMPTY_RUNS.iter().zip(lines) {
+        for ([part, pattern], line) in EMPTY_RUNS.iter().zip(lines) {
             assert!(line.contains(part) && any_name(pattern).unwrap().is_match(line), "{line}");
         }
         assert_eq!(lines.len(), EMPTY_RUNS.len());

@@ -3,55 +3,10 @@
 //! A line counts only if it has the whole form of a summary, with the counts. A word such as
 //! `failed` proves nothing.
 
-use super::summary_table::{self, SUMMARIES};
+use super::summary_table::{self, COUNT, LineVerdict, SUMMARIES, SummaryPatterns, VerdictScope};
 use super::visibility::OutputVisibility;
 use regex::{Regex, RegexSet};
 use std::sync::OnceLock;
-
-/// What a line that matches a pattern means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LineVerdict {
-    /// Something failed.
-    Failed,
-    /// One thing failed. It counts only if no line after it reports a pass: the programs under test
-    /// can print such lines too.
-    OneFailure,
-    /// Everything in the scope passed.
-    Passed(VerdictScope),
-    /// The groups of the pattern are counts of failures. Everything in the scope passed if all of
-    /// them are 0 or absent.
-    Counts(VerdictScope),
-}
-
-/// The scope of a line: what must be visible for it to prove that a run passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VerdictScope {
-    /// The whole run: the line alone proves it.
-    Run,
-    /// The run so far: nothing after it may be hidden.
-    SoFar,
-    /// A part, such as a package: nothing at all may be hidden.
-    Part,
-}
-
-/// The summary lines of a tool.
-#[derive(Debug, Default)]
-pub(super) struct SummaryPatterns {
-    pub(super) name: &'static str,
-    /// The patterns of the lines, and what a line of each means.
-    pub(super) shapes: Vec<(&'static str, LineVerdict)>,
-    /// Whether a run that passed prints nothing.
-    pub(super) silent: bool,
-    /// Whether these lines also count in the output of a script.
-    pub(super) in_scripts: bool,
-    /// An example of the last line of a run that failed.
-    pub(super) failing: &'static str,
-    /// Examples of other lines of a failed run. A pass counts after a filter only if the filter
-    /// lets these lines through.
-    pub(super) also_failing: Vec<&'static str>,
-    /// The compiled patterns, once they are needed.
-    pub(super) matcher: OnceLock<Option<SummaryMatcher>>,
-}
 
 /// What the output says about the runs of one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,12 +55,12 @@ impl LinePattern {
 
 impl SummaryMatcher {
     fn new<'s>(summaries: impl Iterator<Item = &'s SummaryPatterns>) -> Option<Self> {
-        let shapes = summaries.flat_map(|summary| &summary.shapes);
+        let shapes = summaries.flat_map(SummaryPatterns::shapes);
         let each: Vec<_> = shapes
             .map(|(pattern, says)| LinePattern {
                 pattern: ascii(pattern),
                 compiled: OnceLock::new(),
-                says: *says,
+                says,
             })
             .collect();
         let set = RegexSet::new(each.iter().map(|shape| &shape.pattern)).ok()?;
@@ -196,10 +151,11 @@ impl SummaryMatcher {
 const MAX_FOUND: usize = 64;
 
 /// Returns the compiled patterns of a tool; `None` if it has none.
-pub(super) fn tool_matcher(summary: &SummaryPatterns) -> Option<&SummaryMatcher> {
-    let has_lines = !summary.shapes.is_empty();
-    let compile = || has_lines.then(|| SummaryMatcher::new(std::iter::once(summary))).flatten();
-    summary.matcher.get_or_init(compile).as_ref()
+pub(super) fn tool_matcher(summary: &SummaryPatterns) -> Option<&'static SummaryMatcher> {
+    static MATCHERS: [OnceLock<Option<SummaryMatcher>>; COUNT] = [const { OnceLock::new() }; COUNT];
+    summary.shapes().next()?;
+    let compile = || SummaryMatcher::new(std::iter::once(summary));
+    MATCHERS.get(summary.number)?.get_or_init(compile).as_ref()
 }
 
 /// Returns the patterns that count in the output of any script.

@@ -3,7 +3,7 @@
 
 use super::CheckKind::{self, Build, Lint, Test};
 use DirectNames::{All, Only};
-use std::sync::LazyLock;
+use forge_store::const_table::{count, rows};
 
 /// The meaning of a tool's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,17 +18,42 @@ pub(super) enum ExitCodeMeaning {
 }
 
 /// A tool that is a check if it is called in a certain way.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct CheckTool {
-    /// Its program names; the first one is the tool's name.
-    pub(super) programs: Vec<&'static str>,
-    /// The calls that are checks: a subcommand and required options (`|` separates alternatives),
-    /// or `""` for any call.
-    pub(super) calls: Vec<&'static str>,
+    programs: &'static str,
+    calls: &'static str,
     pub(super) check: CheckKind,
     pub(super) exit: ExitCodeMeaning,
     /// The name of its summary.
     pub(super) summary: &'static str,
+}
+
+impl CheckTool {
+    /// Reads a row of `tools.tsv`.
+    fn read([programs, calls, check, summary, exit]: &[&'static str; 5]) -> Self {
+        let check = match *check {
+            "test" => Test,
+            "build" => Build,
+            _ => Lint,
+        };
+        let exit = match *exit {
+            "" => ExitCodeMeaning::Decides,
+            "pytest" => ExitCodeMeaning::Pytest,
+            _ => ExitCodeMeaning::OnlyOutput,
+        };
+        Self { programs, calls, check, exit, summary }
+    }
+
+    /// Returns its program names; the first one is the tool's name.
+    pub(super) fn programs(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.programs.split(' ')
+    }
+
+    /// Returns the calls that are checks: a subcommand and required options (`|` separates
+    /// alternatives), or `""` for any call.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.calls.split(", ")
+    }
 }
 
 /// A tool that runs named scripts, targets or tasks of a project.
@@ -89,26 +114,12 @@ pub(super) const MAKING_WORDS: &[&str] = &[
     "print",
 ];
 
-/// The known tools.
-pub(super) static TOOLS: LazyLock<Vec<CheckTool>> =
-    LazyLock::new(|| include_str!("tools.tsv").lines().filter_map(read_tool).collect());
+const LINES: &str = include_str!("tools.tsv");
+static ROWS: [[&str; 5]; count(LINES)] = rows(LINES);
 
-/// Reads a line of `tools.tsv`; `None` for a comment.
-fn read_tool(line: &'static str) -> Option<CheckTool> {
-    let mut columns = line.split('\t');
-    let (programs, calls) = (columns.next()?.split(' '), columns.next()?.split(", "));
-    let check = match columns.next()? {
-        "test" => Test,
-        "build" => Build,
-        _ => Lint,
-    };
-    let summary = columns.next()?;
-    let exit = match columns.next() {
-        Some("pytest") => ExitCodeMeaning::Pytest,
-        Some(_) => ExitCodeMeaning::OnlyOutput,
-        None => ExitCodeMeaning::Decides,
-    };
-    Some(CheckTool { programs: programs.collect(), calls: calls.collect(), check, exit, summary })
+/// Returns the known tools.
+pub(super) fn tools() -> impl Iterator<Item = CheckTool> {
+    ROWS.iter().map(CheckTool::read)
 }
 
 const NONE: &[&str] = &[];

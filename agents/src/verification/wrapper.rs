@@ -3,7 +3,7 @@
 
 use super::call_arguments::sets_option;
 use super::program_words::words_of;
-use std::sync::LazyLock;
+use forge_store::const_table::{count, rows};
 
 /// The command that a runner runs.
 pub(super) enum InnerCommand<'w, 'a> {
@@ -17,24 +17,10 @@ const PYTHON: &[&str] = &["-W", "-X"];
 const NODE: &[&str] = &["-r", "--require", "--import", "--loader", "--env-file"];
 const SSH: &[&str] = &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"];
 
-/// A runner: a line of `runners.tsv`.
-pub(super) struct Runner {
-    calls: Vec<&'static str>,
-    /// Its options with a value.
-    valued: Vec<&'static str>,
-    /// The number of words between its options and the command.
-    operands: usize,
-}
-
-pub(super) static RUNNERS: LazyLock<Vec<Runner>> = LazyLock::new(|| {
-    let runners = include_str!("runners.tsv").lines().filter_map(|line| {
-        let mut columns = line.split('\t');
-        let (calls, valued) = (columns.next()?.split(", "), columns.next()?.split_whitespace());
-        let operands = columns.next()?.parse().ok()?;
-        Some(Runner { calls: calls.collect(), valued: valued.collect(), operands })
-    });
-    runners.collect()
-});
+const LINES: &str = include_str!("runners.tsv");
+/// The runners: the calls, the options with a value, and the number of words between the options
+/// and the command.
+pub(super) static RUNNERS: [[&str; 3]; count(LINES)] = rows(LINES);
 
 /// Runners whose command is only the words after `--`, if there is a `--`.
 const AFTER_DASHES: &[&str] = &["distrobox", "guix", "kubectl", "mise", "oc", "rtx"];
@@ -106,21 +92,21 @@ pub(super) fn inner<'w, 'a>(
     } else if valued.is_empty() {
         scratch.extend(rest);
     } else {
-        let after = after_options(rest, valued);
+        let after = after_options(rest, &valued);
         let options = rest.get(..rest.len() - after.len()).unwrap_or_default();
         place = value_of(options, PLACES);
         scratch.extend(after);
     }
     let words: &'w [&'a str] = scratch;
-    let is_here = |call: &&&str| {
+    let is_here = |call: &&str| {
         let mut wanted = call.split(' ').enumerate();
         call.starts_with(program) && wanted.all(|(at, word)| words.get(at) == Some(&word))
     };
     let found = RUNNERS.iter().flat_map(|runner| {
-        let found = runner.calls.iter().filter(is_here);
+        let found = runner[0].split(", ").filter(is_here);
         found.map(move |call| (call.split(' ').count(), runner))
     });
-    let (count, runner) = found.max_by_key(|(count, _)| *count)?;
+    let (count, [_, valued, operands]) = found.max_by_key(|(count, _)| *count)?;
     let rest = words.get(count..)?;
     // `command -v NAME` only finds the program.
     if program == "command" && matches!(rest.first(), Some(&("-v" | "-V"))) {
@@ -130,8 +116,9 @@ pub(super) fn inner<'w, 'a>(
     let command = match dashes.filter(|_| AFTER_DASHES.contains(&program)) {
         Some(at) => rest.get(at + 1..)?,
         None => {
-            let command = after_options(rest, &runner.valued);
-            after_options(command.get(runner.operands..).unwrap_or_default(), &[])
+            let valued: Vec<&str> = valued.split_whitespace().collect();
+            let command = after_options(rest, &valued);
+            after_options(command.get(operands.parse().ok()?..).unwrap_or_default(), &[])
         }
     };
     // The options of the command itself are not the runner's.
