@@ -41,6 +41,30 @@ pub const fn rows<const ROWS: usize, const COLUMNS: usize>(
     rows
 }
 
+/// Returns the first `PARTS` parts of the first column, each with the index of its row, and the
+/// number of all parts. `separator` is between two parts; blanks after it are left out.
+#[must_use]
+pub const fn parts<const PARTS: usize, const COLUMNS: usize>(
+    rows: &[[&'static str; COLUMNS]],
+    separator: u8,
+) -> ([(&'static str, usize); PARTS], usize) {
+    let mut parts = [("", 0); PARTS];
+    let (mut count, mut row) = (0, 0);
+    while row < rows.len() {
+        let mut rest = rows[row][0];
+        while !rest.is_empty() {
+            let (part, after) = split(rest, separator);
+            if count < PARTS {
+                parts[count] = (part, row);
+            }
+            count += 1;
+            rest = after.trim_ascii_start();
+        }
+        row += 1;
+    }
+    (parts, count)
+}
+
 const fn is_row(line: &str) -> bool {
     !matches!(line.as_bytes(), [] | [b'#', ..])
 }
@@ -67,5 +91,12 @@ mod tests {
         const TEXT: &str = "# a comment\na\tb c\td\te\n\nf\n";
         const COUNT: usize = count(TEXT);
         assert_eq!(rows::<COUNT, 3>(TEXT), [["a", "b c", "d\te"], ["f", "", ""]]);
+    }
+
+    #[test]
+    fn the_first_column_has_parts() {
+        const ROWS: &[[&str; 2]] = &[["a, b c", "x, y"], ["d", ""]];
+        assert_eq!(parts::<0, 2>(ROWS, b',').1, 3);
+        assert_eq!(parts::<3, 2>(ROWS, b',').0, [("a", 0), ("b c", 0), ("d", 1)]);
     }
 }

@@ -6,7 +6,7 @@ use super::non_checking::checks_nothing;
 use super::script_call::{script_call, script_file_call};
 use super::summary_table;
 use super::target;
-use super::tools::{CheckTool, ExitCodeMeaning, SCRIPTS, tools};
+use super::tools::{CheckTool, ExitCodeMeaning, SCRIPTS, tools_of};
 use super::wrapper::{self, InnerCommand};
 
 /// The command that a list of words runs.
@@ -67,8 +67,7 @@ fn direct_check(words: &[&str]) -> Option<CheckCall> {
     } else {
         arguments
     };
-    let tools = tools().filter(|tool| tool.programs().any(|name| name == program));
-    let mut found = tools.flat_map(|tool| tool.calls().map(move |call| (tool, call)));
+    let mut found = tools_of(program).flat_map(|tool| tool.calls().map(move |call| (tool, call)));
     let found =
         found.find_map(|(tool, call)| Some((tool, call, rest_of(program, call, arguments)?)));
     if let Some((tool, call, rest)) = found {

@@ -6,7 +6,7 @@ use super::check_call::CheckCall;
 use super::non_checking::{checks_nothing, is_non_checking};
 use super::tools::{
     CHECK_WORDS, DirectNames, FORMAT_WORDS, MAKING_WORDS, OTHER_WORDS, SCRIPT_WORDS, ScriptTool,
-    tools,
+    tools_of,
 };
 
 /// Returns the check that a tool for scripts runs, such as `npm run test` or `make lint`.
@@ -190,5 +190,5 @@ fn is_name_of_tests(name: &str) -> bool {
 
 /// Whether this is the name of a program in the table of tools.
 fn is_tool(name: &str) -> bool {
-    tools().any(|tool| tool.programs().any(|known| known == name))
+    tools_of(name).next().is_some()
 }

@@ -3,7 +3,7 @@
 
 use super::CheckKind::{self, Build, Lint, Test};
 use DirectNames::{All, Only};
-use forge_store::const_table::{count, rows};
+use forge_store::const_table::{count, parts, rows};
 
 /// The meaning of a tool's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,11 +115,20 @@ pub(super) const MAKING_WORDS: &[&str] = &[
 ];
 
 const LINES: &str = include_str!("tools.tsv");
-static ROWS: [[&str; 5]; count(LINES)] = rows(LINES);
+const ROWS: &[[&str; 5]] = &rows::<{ count(LINES) }, 5>(LINES);
+/// The programs of all tools, each with the index of its tool.
+static PROGRAMS: [(&str, usize); parts::<0, 5>(ROWS, b' ').1] = parts(ROWS, b' ').0;
 
 /// Returns the known tools.
+#[cfg(test)]
 pub(super) fn tools() -> impl Iterator<Item = CheckTool> {
     ROWS.iter().map(CheckTool::read)
+}
+
+/// Returns the tools with this program name.
+pub(super) fn tools_of(program: &str) -> impl Iterator<Item = CheckTool> {
+    let known = PROGRAMS.iter().filter(move |(name, _)| *name == program);
+    known.filter_map(|(_, row)| ROWS.get(*row)).map(CheckTool::read)
 }
 
 const NONE: &[&str] = &[];

@@ -3,7 +3,7 @@
 
 use super::call_arguments::sets_option;
 use super::program_words::words_of;
-use forge_store::const_table::{count, rows};
+use forge_store::const_table::{count, parts, rows};
 
 /// The command that a runner runs.
 pub(super) enum InnerCommand<'w, 'a> {
@@ -20,7 +20,9 @@ const SSH: &[&str] = &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"];
 const LINES: &str = include_str!("runners.tsv");
 /// The runners: the calls, the options with a value, and the number of words between the options
 /// and the command.
-pub(super) static RUNNERS: [[&str; 3]; count(LINES)] = rows(LINES);
+pub(super) const RUNNERS: &[[&str; 3]] = &rows::<{ count(LINES) }, 3>(LINES);
+/// The calls of all runners, each with the index of its runner.
+static CALLS: [(&str, usize); parts::<0, 3>(RUNNERS, b',').1] = parts(RUNNERS, b',').0;
 
 /// Runners whose command is only the words after `--`, if there is a `--`.
 const AFTER_DASHES: &[&str] = &["distrobox", "guix", "kubectl", "mise", "oc", "rtx"];
@@ -98,15 +100,13 @@ pub(super) fn inner<'w, 'a>(
         scratch.extend(after);
     }
     let words: &'w [&'a str] = scratch;
-    let is_here = |call: &&str| {
+    let is_here = |(call, _): &&(&str, usize)| {
         let mut wanted = call.split(' ').enumerate();
         call.starts_with(program) && wanted.all(|(at, word)| words.get(at) == Some(&word))
     };
-    let found = RUNNERS.iter().flat_map(|runner| {
-        let found = runner[0].split(", ").filter(is_here);
-        found.map(move |call| (call.split(' ').count(), runner))
-    });
-    let (count, [_, valued, operands]) = found.max_by_key(|(count, _)| *count)?;
+    let found = CALLS.iter().filter(is_here).map(|(call, row)| (call.split(' ').count(), *row));
+    let (count, row) = found.max_by_key(|(count, _)| *count)?;
+    let [_, valued, operands] = RUNNERS.get(row)?;
     let rest = words.get(count..)?;
     // `command -v NAME` only finds the program.
     if program == "command" && matches!(rest.first(), Some(&("-v" | "-V"))) {
